@@ -13,9 +13,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Add makes the worktree. When the branch (here or on the remote) already has commits that Base lacks, it continues
-// there. What an earlier run of the key left is imported first or, if that takes a sandbox, put into a folder that ralph
-// never deletes: the caller's claim makes sure that such a run has ended.
+// Add makes the worktree. If the branch, here or on the remote, already has commits that Base lacks, the run continues from
+// them. Add first imports the unsaved work of earlier runs of the key. If that would take a sandbox, it moves that work to
+// a folder that ralph never deletes. The caller holds the claim, so those runs have ended.
 func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("add worktree: %w", err)
@@ -29,13 +29,13 @@ func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
 	return t, err
 }
 
-// clearRemains imports what earlier runs of the key left and removes their worktrees.
+// clearRemains imports the work of earlier runs of the key and removes their worktrees.
 func (r *Repo) clearRemains(ctx context.Context, s Spec) error {
 	trees, err := r.Trees(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	// A broken record of another key is no reason to stop.
+	// A broken record of another key must not stop this run.
 	for _, t := range trees {
 		if old := t.rec.Spec; old.Key != s.Key || s.Detached && (!old.Detached || old.Run == s.Run || old.Of == s.Of && s.Of != "") {
 			continue
@@ -66,7 +66,7 @@ func (t *Tree) clear(ctx context.Context) error {
 func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	t := &Tree{repo: r, name: s.Folder(), rec: record.Record{Spec: s, Start: s.Base.Commit, Made: r.now(), Making: true}}
 	if s.Private {
-		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // many checkouts share the base's
+		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // the store of the base's objects is shared by many checkouts
 	} else {
 		t.rec.GitDir = filepath.Join(r.at.Common, "worktrees", t.name)
 	}
@@ -93,7 +93,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 		err = t.makeLinked(ctx)
 	}
 	if err == nil {
-		// It need not survive a power loss: the index says the same.
+		// This write need not survive a power loss: an existing index also shows that the tree is complete.
 		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
 	}
 	if t.rec.Start == s.Trusted() {
@@ -105,7 +105,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	return t, nil
 }
 
-// choose decides where the run starts, and how the refs have to move for that.
+// choose picks the commit at which the run starts, and returns the ref updates for it.
 func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
 	there, err := r.RemoteTips(ctx, s.Branch)
@@ -136,7 +136,7 @@ func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	return r.startEdits(ctx, s, have, remote, start)
 }
 
-// pickStart decides where the run begins.
+// pickStart returns the commit at which the run starts.
 func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, remote string) (string, error) {
 	if s.Fresh {
 		return s.Base.Commit, nil
@@ -164,8 +164,8 @@ func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, re
 	return start, nil
 }
 
-// remoteIsNewer reports whether the run continues from the branch on the remote. When both have commits of their own, the
-// remote wins, because people see that one, unless it is a tip that was here before and was replaced (by a rebase, say).
+// remoteIsNewer reports whether the run continues from the remote branch. If both branches have their own commits, the
+// remote one wins, because people see that one, unless its tip was here before and was replaced, for example by a rebase.
 func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]string, local, remote string) (bool, error) {
 	if local == "" {
 		return true, nil
@@ -177,7 +177,7 @@ func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]st
 	return !behind, err
 }
 
-// startEdits moves the branch and the work ref to start, and keeps every tip that start does not contain.
+// startEdits returns the updates that move the branch and the work ref to start, and keep the tips not contained in it.
 func (r *Repo) startEdits(ctx context.Context, s Spec, have map[string]string, remote, start string) ([]git.Edit, error) {
 	var edits []git.Edit
 	kept := map[string]bool{}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A tree whose import fails twice in the same way is set aside, and nothing in it is a repository to git any more: a look
-// with git would run what the agent has configured.
+// A tree whose import fails twice in the same way is set aside, and git finds no repository in its folders: a git command
+// there would run programs that the agent has configured.
 func TestSetAside(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -46,11 +46,11 @@ func TestSetAside(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(kept[0], "files", "out")); err != nil {
 		t.Error(err)
 	}
-	f.remove(in.tree) // again
+	f.remove(in.tree) // removing again is not an error
 	f.add("k", "r2")
 }
 
-// An import that did not end in time would not the next time either: the tree is set aside at once.
+// After an import that took too long, the tree is set aside at once: the next import would not end either.
 func TestSetAsideAfterALateImport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -65,7 +65,7 @@ func TestSetAsideAfterALateImport(t *testing.T) {
 	f.add("k", "r2")
 }
 
-// A detached tree is a checkout of a commit, and nothing is imported from it.
+// A detached tree is a checkout of a commit. Nothing is imported from it.
 func TestDetached(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestDetached(t *testing.T) {
 			t.Errorf("private %v: imported", private)
 		}
 		f.remove(tree)
-		next := f.add("k", "r2") // what a crash left of the other goes with the run
+		next := f.add("k", "r2") // after a crash, the leftovers of the other tree are removed with the run
 		if next.Start() != tip {
 			t.Errorf("private %v: the run starts at %s", private, next.Start())
 		}
@@ -94,8 +94,8 @@ func TestDetached(t *testing.T) {
 	}
 }
 
-// A worktree that stays, because its import has failed once, is none to git, whatever the agent has made of its .git: the
-// report names this folder.
+// A worktree that stays because its import has failed once is no repository to git, whatever the agent has done to its
+// .git: the report names this folder.
 func TestKeptTreeRunsNothing(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{

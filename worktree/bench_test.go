@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkIssue measures the git work of one issue, against the bare floor that nobody gets below with git's own
-// commands. Both make the same commit; it counts in both.
+// BenchmarkIssue measures the git work of one issue against the minimum of bare git commands. Both make the same commit,
+// which counts in both.
 func BenchmarkIssue(b *testing.B) {
 	f := newFixtureB(b)
 	ctx := context.Background()
@@ -83,7 +83,7 @@ func newFixtureB(b *testing.B) string {
 	return dir
 }
 
-// benchNumber is never the same twice, whatever the benchmark's rounds.
+// benchNumber returns a new text in every round of the benchmark.
 func benchNumber(b *testing.B) string {
 	b.Helper()
 	return filepath.Base(realDir(b)) + filepath.Base(filepath.Dir(realDir(b)))

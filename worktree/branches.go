@@ -14,11 +14,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Branch is what ralph left for one key.
+// Branch describes the branch and the saved changes of one key.
 type Branch = branch.Branch
 
-// Branches lists ralph's branches and saved changes against base, by key. The branches are also returned with a
-// [*record.Errors].
+// Branches lists ralph's branches and saved changes, compared with base. The list is valid even with a [*record.Errors].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 	var unread error
 	all, err := branch.Lister{Git: r.git, Names: r.names}.List(ctx, base.Commit, func() (of []branch.Tree) {
@@ -35,8 +34,8 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 	return all, unread
 }
 
-// Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, if the branch (without one, the
-// last imported commit) is still at tip; otherwise it fails with ErrMoved. It refuses while the branch is checked out anywhere.
+// Drop deletes the key's branch and its refs, including saved changes and old tips. It fails with ErrMoved unless the
+// branch (without a branch: the last imported commit) is still at tip. It refuses while a checkout has the branch.
 func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 	if err := refname.CheckKey(key); err != nil {
 		return fmt.Errorf("drop a branch: %w", err)
@@ -67,7 +66,7 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 	if err != nil && !unreadable {
 		return err
 	}
-	if unreadable { // those of other keys do not matter
+	if unreadable { // only unreadable records of this key matter
 		for path, err := range broken.Records {
 			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
 			if strings.HasPrefix(name, record.FolderPrefix(key)) && len(name) == len(record.FolderPrefix(key)+git.Digest()) {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A broken ref, such as the empty file that a full disk has left, is named with the command that removes it, and where.
+// An error about a broken ref, such as an empty file left by a full disk, names the ref, its repository and the command
+// that removes it.
 func TestBrokenRef(t *testing.T) {
 	t.Parallel()
 	for where, content := range map[string]string{"empty": "", "without object": strings.Repeat("1", 40) + "\n"} {

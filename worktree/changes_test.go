@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Every commit counts: what one adds and a later one takes away is found, in paths, lines and messages.
+// Every commit counts: an addition that a later commit removes is found in paths, lines and messages.
 func TestChangesOfEveryCommit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -51,7 +51,7 @@ func TestChangesOfEveryCommit(t *testing.T) {
 	t.Errorf("messages %q", c.Objects)
 }
 
-// Added lines are as they are in the file: in data a carriage return is one byte of many.
+// Added lines are returned unchanged: in data a carriage return is an ordinary byte.
 func TestChangesKeepCarriageReturns(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -82,7 +82,7 @@ func TestChangesBehindGrafts(t *testing.T) {
 	}
 }
 
-// Nor does an edge that was put before its last commit, as in a shallow clone: that is said, and nothing is taken for seen.
+// A shallow boundary placed before the last commit hides none either: it is an error.
 func TestChangesBehindAnEdge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -97,7 +97,7 @@ func TestChangesBehindAnEdge(t *testing.T) {
 	}
 }
 
-// In a shallow clone what is new is seen as everywhere.
+// In a shallow clone, new commits are checked as usual.
 func TestChangesInAShallowClone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -114,7 +114,7 @@ func TestChangesInAShallowClone(t *testing.T) {
 	}
 }
 
-// A setting that leaves submodules out of what people look at leaves none out of the check.
+// A setting that hides submodules from people does not hide them from the check.
 func TestChangesOfSubmodulesAreNeverIgnored(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -128,7 +128,7 @@ func TestChangesOfSubmodulesAreNeverIgnored(t *testing.T) {
 	}
 }
 
-// Links and submodules are told from files, on whatever side of a change or a merge they are.
+// Links and submodules are distinguished from files, on either side of a change or merge.
 func TestChangesTellLinks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -156,7 +156,7 @@ func TestChangesTellLinks(t *testing.T) {
 	}
 }
 
-// What reads the commits of an agent has an end to its memory.
+// A git that reads an agent's commits has a memory limit.
 func TestGitHasBoundedMemory(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -11,10 +11,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// TestFilterThatAnAgentHasAskedFor: the user has a filter, and the first attempt commits attributes that put it on files
-// of its own making. The checkout of the second attempt, which is on the host, must not run it. One that the base asks
-// for itself is the user's choice, and runs.
-func TestFilterThatAnAgentHasAskedFor(t *testing.T) { // not parallel: the configuration is the process's
+// The user has a filter, and the first attempt commits attributes that apply it to files of its own. The checkout of the
+// second attempt runs on the host and must not run the filter. A filter that the base itself asks for is the user's choice,
+// and runs.
+func TestFilterThatAnAgentHasAskedFor(t *testing.T) { // not parallel: the configuration belongs to the process
 	tests := map[string]struct {
 		base, commit string // shell commands
 		runs         bool
@@ -38,7 +38,7 @@ func TestFilterThatAnAgentHasAskedFor(t *testing.T) { // not parallel: the confi
 			f.sh(f.dir, "sh", "-ec", test.base+"; git add -A; git commit -q --allow-empty -m base")
 			t.Setenv("GIT_CONFIG_GLOBAL", global)
 			in := f.private("k", "r1")
-			_ = os.Remove(marker) // the first checkout is of the base
+			_ = os.Remove(marker) // the first checkout, of the base, may have run the filter
 			in.sh("export GIT_CONFIG_GLOBAL=/dev/null; " + test.commit + "; echo more > more.txt; git add -A; git commit -qm work")
 			f.imported(in.tree)
 			f.remove(in.tree)
@@ -56,9 +56,9 @@ func TestFilterThatAnAgentHasAskedFor(t *testing.T) { // not parallel: the confi
 	}
 }
 
-// TestFilterInTheFilesOfAnAgent: the program of a filter is a file of the repository, and the agent has changed it. No
-// checkout of its commits on the host runs the agent's. What the agent has not changed is filtered all the same.
-func TestFilterInTheFilesOfAnAgent(t *testing.T) { // not parallel: the configuration is the process's
+// A filter's program is a file of the repository, and the agent has changed it. No checkout of the agent's commits on the
+// host runs the changed program. Files that the agent has not changed are filtered nevertheless.
+func TestFilterInTheFilesOfAnAgent(t *testing.T) { // not parallel: the configuration belongs to the process
 	for name, again := range map[string]func(*fixture) *Tree{
 		"linked":  func(f *fixture) *Tree { return f.add("k", "r2") },
 		"private": func(f *fixture) *Tree { return f.private("k", "r2").tree },
@@ -70,7 +70,7 @@ func TestFilterInTheFilesOfAnAgent(t *testing.T) { // not parallel: the configur
 		},
 		"rebased": func(f *fixture) *Tree {
 			tree := f.add("k", "r2")
-			old := time.Now().Add(-time.Hour) // else git, in doubt, compares contents
+			old := time.Now().Add(-time.Hour) // otherwise git cannot trust the time and compares contents
 			if err := os.Chtimes(filepath.Join(tree.Dir(), "y.f"), old, old); err != nil {
 				t.Fatal(err)
 			}
@@ -119,15 +119,15 @@ echo '*.f filter=f' > .gitattributes; echo a > y.f; echo b > z.f; git add -A; gi
 	}
 }
 
-// TestMergeBesideFilters: a merge into the user's checkout runs no program that the merged files may hold. Git LFS, as it
-// configures itself, is none.
-func TestMergeBesideFilters(t *testing.T) { // not parallel: configuration and PATH are the process's
+// A merge into the user's checkout runs no program that may be in the merged files. Git LFS with its standard configuration
+// may run.
+func TestMergeBesideFilters(t *testing.T) { // not parallel: configuration and PATH belong to the process
 	for name, test := range map[string]struct {
 		config map[string]string
-		do     string // on the branch; shell commands
-		lfs    string // the folder of Git LFS; empty: it is not installed
+		do     string // shell commands on the branch
+		lfs    string // folder of the git-lfs program; empty: not installed
 		want   error
-		file   string // z.f after the merge
+		file   string // content of z.f after the merge
 	}{
 		"a filtered file":          {config: map[string]string{"filter.f.smudge": "cd tools; ./sm.sh"}, do: "echo b > z.f", want: ErrFiltered},
 		"filtered when added":      {config: map[string]string{"filter.f.clean": "tools/sm.sh"}, do: "echo b > zz.f", want: ErrFiltered},
@@ -180,9 +180,9 @@ ln -s project/tools link; cp bin/git-lfs project/tools; echo git-lfs > project/.
 	}
 }
 
-// TestMachineLacks: what git says of the machine while it checks out the base counts. The commits of an agent could put the same words
-// into its mouth.
-func TestMachineLacks(t *testing.T) { // not parallel: the configuration is the process's
+// Git's messages about the machine count while it checks out the base. Later, the agent's commits could cause the same
+// messages.
+func TestMachineLacks(t *testing.T) { // not parallel: the configuration belongs to the process
 	for name, private := range map[string]bool{"linked": false, "private": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// checkouts lists the worktrees that git knows, the user's and ralph's.
+// checkouts lists all worktrees that git knows of, the user's and ralph's.
 func (r *Repo) checkouts(ctx context.Context) ([]git.Checkout, error) {
 	unlock, err := r.lockWorktrees(ctx)
 	if err != nil {
@@ -18,14 +18,14 @@ func (r *Repo) checkouts(ctx context.Context) ([]git.Checkout, error) {
 	}
 	defer unlock()
 	all, err := r.git.Checkouts(ctx)
-	// Of a submodule, and of others whose git directory is elsewhere, git names that in place of the main checkout.
+	// If the git directory is elsewhere, as in a submodule, git lists that directory instead of the main checkout.
 	if len(all) > 0 && all[0].Dir == r.at.Common && r.at.GitDir == r.at.Common {
 		all[0].Dir = r.at.Top
 	}
 	return all, err
 }
 
-// gitDirOf finds the git directory of a checkout without looking into the checkout.
+// gitDirOf returns the git directory of a checkout without reading files in the checkout.
 func (r *Repo) gitDirOf(dir string) (string, error) {
 	if dir == r.at.Top {
 		return r.at.GitDir, nil
@@ -33,8 +33,8 @@ func (r *Repo) gitDirOf(dir string) (string, error) {
 	return r.git.GitDirOf(dir)
 }
 
-// freeBranch makes sure that no checkout has the branch. A worktree of ralph's whose folder and record are gone (a lost
-// state folder), or whose folder belongs to the repository that this one is a copy of, is cleared; its commits are kept first.
+// freeBranch makes sure that no checkout has the branch checked out. It clears a worktree of ralph's whose folder and
+// record are lost, or whose folder belongs to the repository that this one was copied from, and keeps its commits.
 func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 	all, err := r.checkouts(ctx)
 	if err != nil {

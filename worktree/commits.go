@@ -11,20 +11,20 @@ import (
 // Commit is one commit of a run.
 type Commit = span.Commit
 
-// Changes are what commits change, see package diff.
+// Changes lists the changes that commits make; see package diff.
 type Changes = diff.Changes
 
-// Spans reads which commits one commit has and another has not.
+// Spans returns the reader that lists the commits between two tips.
 func (r *Repo) Spans() *span.Reader { return r.spans }
 
-// Log lists the commits that tip has and base does not have, oldest first.
+// Log lists the commits that are in tip and not in base, oldest first.
 func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {
 	s, err := r.spans.Read(ctx, base, tip)
 	return s.Commits, err
 }
 
-// Changes reads what the commits change that tip has and none of the bases. added is called with every line that any of
-// them adds; line is only valid during the call. Contents are data: no filter, text conversion or external diff runs.
+// Changes reads the changes made by the commits that are in tip and in none of bases. It calls added with every added line;
+// line is valid only during the call. File contents are treated as data: no filter, text conversion or external diff runs.
 func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added func(path string, line []byte)) (Changes, error) {
 	s, err := r.spans.Read(ctx, bases[0], tip, bases[1:]...)
 	if err != nil {
@@ -33,10 +33,10 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 	return diff.Read(ctx, r.git, diff.Range{Bases: bases, Tip: tip, Commits: s.Names(), Parents: s.Parents}, added)
 }
 
-// Links are the symbolic links of a commit, see [diff.Links]. Those of the last commit are kept. The caller must not change them.
+// Links returns the symbolic links in a commit; see [diff.Links]. The last result is cached; do not change it.
 func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, error) {
 	return r.links.Of(ctx, r.git, commit, r.at.Top)
 }
 
-// Git runs git in the repository, hardened and with bounded memory.
+// Git returns a runner for git in the repository, hardened and with a memory limit.
 func (r *Repo) Git() git.Runner { return r.git.WithMemory(git.AgentMemory) }

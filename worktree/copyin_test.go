@@ -27,7 +27,7 @@ func TestCopyIn(t *testing.T) {
 	f.sh(f.dir, "ln", "-s", "deep/file", "ignored/link")
 	f.sh(f.dir, "ln", "-s", outside, "out")
 	f.sh(f.dir, "mkfifo", "pipe")
-	// The agent's side may be hostile: what is in the way is replaced, not followed.
+	// The worktree may be hostile: a link in the way is replaced and not followed.
 	f.sh(tree.Dir(), "ln", "-s", filepath.Join(outside, "secret"), ".env")
 	if err := tree.CopyIn(ctx, []string{"ignored", ".env"}); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestCopyIn(t *testing.T) {
 	if f.read(outside, "secret") != "s" {
 		t.Error("a link in the worktree was followed")
 	}
-	// A private file is not copied by any name.
+	// A private file is not copied under any name.
 	f.write(f.dir, ".keys/mine", "KEY=1")
 	f.write(f.dir, ".keys/other", "x")
 	f.sh(f.dir, "ln", "-s", ".keys", "alias")

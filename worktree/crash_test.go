@@ -10,13 +10,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// TestCrashRemains leaves a worktree as a crash at each instant would; the next run of the key starts as if nothing
-// had happened, and nothing is left.
+// TestCrashRemains leaves a worktree as a crash at some point would. The next run of the key starts normally, and nothing
+// is left.
 func TestCrashRemains(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		crash func(f *fixture, tree *Tree)
-		lost  bool // what was in the worktree is really gone
+		lost  bool // the work in the worktree is lost
 	}{
 		"agent at work": {crash: func(*fixture, *Tree) {}},
 		"only the record is written": {lost: true, crash: func(f *fixture, tree *Tree) {
@@ -49,7 +49,7 @@ func TestCrashRemains(t *testing.T) {
 			tip := f.commit(tree.Dir(), "done", "x", "work")
 			f.write(tree.Dir(), "undone", "y")
 			test.crash(f, tree)
-			f.open(Options{}) // the next process
+			f.open(Options{}) // as the next process would
 			next := f.add("k", "r1")
 			if next.Start() != tip {
 				t.Errorf("start = %s, want %s", next.Start(), tip)
@@ -67,7 +67,7 @@ func TestCrashRemains(t *testing.T) {
 	}
 }
 
-// half makes the record say that git has not finished.
+// half makes the record say that git has not finished making the worktree.
 func (f *fixture) half(tree *Tree) {
 	f.Helper()
 	if err := tree.update(func(rec *record.Record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
@@ -75,7 +75,7 @@ func (f *fixture) half(tree *Tree) {
 	}
 }
 
-// clean checks that no worktree has left anything.
+// clean checks that no traces of worktrees are left.
 func (f *fixture) clean() {
 	f.Helper()
 	for _, pattern := range []string{
@@ -88,7 +88,7 @@ func (f *fixture) clean() {
 	}
 }
 
-// TestLostStateFolder deletes all of ralph's own state: the repository's refs are enough to go on.
+// TestLostStateFolder deletes all of ralph's own state: the refs in the repository are enough to continue.
 func TestLostStateFolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -129,7 +129,7 @@ func TestRemoveRefuses(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			do(f, f.add("k", "r1").Dir())
-			trees, err := f.open(Options{}).Trees(t.Context()) // as the next process finds it
+			trees, err := f.open(Options{}).Trees(t.Context()) // as the next process reads them
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestRemoveRefuses(t *testing.T) {
 	}
 }
 
-// TestRemoveReadOnlyFolders removes what package managers leave.
+// TestRemoveReadOnlyFolders removes read-only folders, such as package managers leave.
 func TestRemoveReadOnlyFolders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -154,7 +154,7 @@ func TestRemoveReadOnlyFolders(t *testing.T) {
 	f.clean()
 }
 
-// TestWhereARunStarts is the table of what earlier work a run continues.
+// TestWhereARunStarts lists which earlier work a run continues.
 func TestWhereARunStarts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -209,7 +209,7 @@ func TestBranchInUse(t *testing.T) {
 	f.add("k", "r2")
 }
 
-// A copied repository has the entries of the original's worktrees. These stay in the original.
+// A copied repository contains the entries of the original's worktrees. The worktrees stay with the original.
 func TestCopiedRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -225,7 +225,7 @@ func TestCopiedRepository(t *testing.T) {
 	if at := f.sh(run.Dir(), "git", "symbolic-ref", "HEAD"); at != "refs/heads/ralph/k" {
 		t.Errorf("the original's worktree is at %s", at)
 	}
-	again := f.spec("k", "r3") // another state folder of the same repository
+	again := f.spec("k", "r3") // from another state folder of the same repository
 	f.state = filepath.Join(realDir(t), "state")
 	if _, err := f.open(Options{}).Add(t.Context(), again); err == nil || !strings.Contains(err.Error(), "is checked out in") {
 		t.Errorf("a worktree of the same repository: %v", err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// encoded makes a commit as an agent would whose git is set to an encoding.
+// encoded makes a commit as an agent does whose git is set to an encoding.
 func (f *fixture) encoded(dir, encoding, author, message string) string {
 	f.Helper()
 	f.write(dir, "message", message)
@@ -13,11 +13,12 @@ iconv -t `+encoding+` message > message.coded && rm message && mv message.coded 
 git -c i18n.commitEncoding=`+encoding+` commit -q --allow-empty -F ../message.coded && rm ../message.coded && git rev-parse HEAD`)
 }
 
-// A message in another encoding stays what it says, and its author's name does, in UTF-8 where git would have to convert it.
+// A message in another encoding keeps its text, and so does the author's name. Both are in UTF-8 if git would have to
+// convert them.
 func TestMessagesInOtherEncodings(t *testing.T) {
 	t.Parallel()
 	for encoding, text := range map[string]struct{ author, message string }{
-		"SHIFT_JIS":   {"山田", "表示を直す 能力"}, // their second bytes are backslashes
+		"SHIFT_JIS":   {"山田", "表示を直す 能力"}, // the second bytes of some characters are backslashes
 		"EUC-JP":      {"山田", "表示を直す"},
 		"ISO-2022-JP": {"Yamada", "表示を直す"},
 		"GB18030":     {"张三", "修复显示"},

@@ -16,11 +16,11 @@ import (
 
 func (t *Tree) quarantineDir() string { return filepath.Join(t.repo.temp, "quarantine-"+t.name) }
 
-// refuseTries is how often the uncommitted changes are asked for again without the files that git's check refuses.
+// refuseTries is how often the import is repeated without files that git's check of the objects refuses.
 const refuseTries = 3
 
-// fetch imports the objects of a private tree through its sandbox. When they are refused, it takes what can be had: the
-// changes without the files that are refused, the commits without the changes, or the changes without the commits.
+// fetch imports the objects of a private tree through its sandbox. If they are refused, it imports as much as possible: the
+// changes without the refused files, the commits without the changes, or the changes without the commits.
 func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, error) {
 	s := importer.Script{What: importer.All}
 	var first error
@@ -32,7 +32,7 @@ func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, erro
 			}
 			err = q.Report.Err()
 			f := found{tip: q.Tip, tree: q.Tree, others: q.Others, links: q.Gitlinks, partial: err != nil && q.Tree == ""}
-			if q.Lost != "" && len(q.Notes) > 0 { // with the changes there may have been no room for the commits
+			if q.Lost != "" && len(q.Notes) > 0 { // the changes may have used up the space that the commits need
 				if alone, failed := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); failed == nil && alone.Lost == "" {
 					q.Lost, f.tip, f.links = "", alone.Tip, alone.Gitlinks
 					err = q.Report.Err()
@@ -49,7 +49,7 @@ func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, erro
 			if s.What == importer.Branch || importer.Full(err) {
 				break
 			}
-			s.What = importer.Branch // it may be another commit's
+			s.What = importer.Branch // the refused object may belong to a commit outside of the branch
 		}
 		s.Refuse = append(s.Refuse, ids...)
 	}
@@ -64,7 +64,7 @@ func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, erro
 	return f, first
 }
 
-// receive runs the script inside and accepts what it sends.
+// receive runs the import script in the sandbox and checks its output.
 func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs treeRefs) (*importer.Quarantine, error) {
 	rec := t.record()
 	config, err := t.userConfig(ctx)
@@ -72,7 +72,7 @@ func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs t
 		return nil, err
 	}
 	caps, since := t.capsNow(), rec.Made
-	if now := time.Now(); now.Before(since) { // the clock was set back, and commits have the dates of the new one
+	if now := time.Now(); now.Before(since) { // the clock was set back since, and new commits carry the new time
 		since = now
 	}
 	last := refs.tip(rec.Start)
@@ -89,7 +89,7 @@ func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs t
 	return q, errors.Join(q.Accept(ctx, t.repo.git, t.givenDir()), q.Close())
 }
 
-// runScript runs the import script and reads what it prints.
+// runScript runs the import script and reads its output.
 func (t *Tree) runScript(ctx context.Context, in Inside, s importer.Script, env []string, o importer.Options) (*importer.Quarantine, error) {
 	q, err := importer.Run(ctx, func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		return in(ctx, Command{Argv: s.Argv(), Env: env, Stdout: stdout, Stderr: stderr})
@@ -97,12 +97,12 @@ func (t *Tree) runScript(ctx context.Context, in Inside, s importer.Script, env 
 	return q, importer.ExplainSize(err, t.repo.opts.Caps, t.repo.places()...)
 }
 
-// places are where an import writes.
+// places returns the folders that an import writes to.
 func (r *Repo) places() []string {
 	return []string{r.opts.StateDir, filepath.Join(r.at.Common, "objects")}
 }
 
-// capsNow are the caps, as far as there is room.
+// capsNow returns the import caps, lowered to the free disk space.
 func (t *Tree) capsNow() importer.Caps {
 	return t.repo.opts.Caps.Now(!t.Spec().Private, t.repo.places()...)
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Identity is in whose name a run's commits are made.
+// Identity says in whose name commits are made.
 type Identity = identity.Identity
 
 var (
-	// ErrNoIdentity means that commits need the user's name and e-mail address, and git knows none.
+	// ErrNoIdentity means that git does not know the user's name and e-mail address, which commits need.
 	ErrNoIdentity = identity.ErrNone
 	// ErrSign means that git cannot sign commits.
 	ErrSign = identity.ErrSign
 )
 
-// Finish rewrites the run's commits as Spec.Identity asks, without control characters in messages and names, and, to
-// neutralize them, messages that would act on a forge, such as by a closing keyword, a mention or [skip ci]. It moves the
-// branch. Commits after a rewritten one get new names, and lose signatures that are not the user's; commits of people stay as
-// they are. The files do not change. A second call finds nothing to do.
+// Finish rewrites the run's commits as Spec.Identity asks and moves the branch. It removes control characters from messages
+// and names. With neutralize, it also changes messages that would act on a forge, for example through a closing keyword, a
+// mention or [skip ci]. Commits after a rewritten one get new IDs, and lose signatures that are not the user's. It does not
+// change commits of people or any files. A second call changes nothing.
 func (t *Tree) Finish(ctx context.Context, neutralize bool) (got Import, err error) {
 	key := t.Spec().Key
 	err = t.repo.locked(ctx, key, "finish commits of "+key, func() (err error) {
@@ -54,7 +54,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	// The old commits act on a forge or carry another name: no ref keeps their tip.
+	// No ref may keep the old tip: its commits act on a forge or carry another name.
 	edits, err := t.tipEdits(ctx, after, refs, before.Tip)
 	if err != nil {
 		return Import{}, err
@@ -68,7 +68,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	return Import{Tip: tip, Commits: after.Commits, WIP: refs.wip}, nil
 }
 
-// finishSpan returns the commit that takes the tip's place.
+// finishSpan rewrites the commits of the span and returns the new tip.
 func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (string, error) {
 	who := t.Spec().Identity
 	own, err := t.own(ctx, s, !who.IsZero())
@@ -88,16 +88,16 @@ func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (st
 	return s.Tip, err
 }
 
-// writer makes commits anew in the name that the identity asks for.
+// writer returns a writer that makes commits in the name that the identity asks for.
 func (r *Repo) writer(who Identity, user identity.Ident) identity.Writer {
 	return identity.Writer{Git: r.git, Objects: r.objects, Identity: who.For(user)}
 }
 
-// User is the name that the user has told git, or ralph's with ErrNoIdentity.
+// User returns the user's name and address from git's configuration, or ralph's with ErrNoIdentity.
 func (r *Repo) User(ctx context.Context) (identity.Ident, error) { return identity.User(ctx, r.git) }
 
-// CheckIdentity makes sure that commits can be made as asked, before anybody works for them: git knows the user's name where
-// it is needed, and can sign. environ is that of agents which commit with the user's own git configuration; nil: none do.
+// CheckIdentity checks, before any agent is started, that commits can be made as asked: git knows the user's name where it
+// is needed, and can sign. environ is the environment of agents that commit with the user's own configuration, or nil.
 func (r *Repo) CheckIdentity(ctx context.Context, who Identity, environ []string) error {
 	return r.writer(who, identity.Ident{}).Check(ctx, who, environ, r.temp)
 }

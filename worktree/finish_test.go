@@ -14,7 +14,7 @@ func (f *fixture) message(commit string) string {
 	return f.git("log", "-1", "--format=%B", commit)
 }
 
-// reworded imports the tree and rewrites what acts.
+// reworded imports the tree and rewrites messages that act on a forge.
 func (f *fixture) reworded(t *Tree) Import {
 	f.Helper()
 	f.imported(t)
@@ -60,7 +60,7 @@ func TestReword(t *testing.T) {
 	if again := f.reworded(tree); again.Tip != got.Tip || len(f.imported(tree).Acting) != 0 {
 		t.Errorf("a second time %+v", again)
 	}
-	// The next run of the key rewords what this one did not.
+	// The next run of the key rewords the commits that this one did not.
 	f.sh(tree.Dir(), "git", "clean", "-fdq")
 	f.commit(tree.Dir(), "e.txt", "e\n", "Closes #5")
 	f.imported(tree)
@@ -98,7 +98,7 @@ func TestRewordOfAPrivateRepository(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// A commit that the run was not given and that is older than it cannot come with its branch.
+// The branch cannot bring a commit that the run was not given and that is older than the run.
 func TestCommitFromElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -141,7 +141,8 @@ func TestMessagesOfAPersonSurviveARebase(t *testing.T) {
 	}
 }
 
-// Control characters of a message reach no terminal: they are left out whether or not a forge would act on the rest.
+// Control characters in a message are removed whether or not a forge would act on the message, so that no terminal sees
+// them.
 func TestFinishWithoutControls(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -161,7 +162,7 @@ func TestFinishWithoutControls(t *testing.T) {
 	f.remove(tree)
 }
 
-// A commit that a person has made on the branch since the import is kept, and the old commits of the run are not.
+// A commit that a person has made on the branch since the import is kept; the run's old commits are not.
 func TestFinishKeepsWhatAPersonHasCommitted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -15,17 +15,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// fixture is a real repository with one commit on main and a state folder.
+// fixture is a real repository with one commit on main, and a state folder.
 type fixture struct {
 	*testing.T
 	dir   string // the user's checkout
 	state string
 	repo  *Repo
-	// layered lays private trees over a checkout of the base.
+	// layered makes private trees use a layer.
 	layered bool
 }
 
-// newLayered is a fixture whose private trees are laid over a checkout of the base. Only Linux can show these.
+// newLayered returns a fixture whose private trees use a layer. Only Linux supports layers.
 func newLayered(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixture(t)
@@ -52,7 +52,7 @@ func fixtureAt(t *testing.T, dir string) *fixture {
 	return f
 }
 
-// realDir is a temporary folder without links in its path.
+// realDir returns a temporary folder whose path has no links.
 func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -76,7 +76,7 @@ func (f *fixture) open(o Options) *Repo {
 	return r
 }
 
-// sh runs a program as the user or the agent would, and returns its output.
+// sh runs a program as the user or the agent, and returns its output.
 func (f *fixture) sh(dir, name string, args ...string) string {
 	f.Helper()
 	out, err := f.try(dir, name, args...)
@@ -119,7 +119,7 @@ func (f *fixture) read(elem ...string) string {
 	return string(content)
 }
 
-// commit makes a commit of one file, as the agent would.
+// commit makes a commit of one file, as an agent does.
 func (f *fixture) commit(dir, name, content, message string) string {
 	f.Helper()
 	f.write(dir, name, content)
@@ -142,7 +142,7 @@ func (f *fixture) spec(key, run string) Spec {
 	return Spec{Run: run, Key: key, Branch: "ralph/" + key, Base: f.base()}
 }
 
-// add makes a tree that an agent works in.
+// add makes a tree and opens it for an agent.
 func (f *fixture) add(key, run string) *Tree {
 	f.Helper()
 	return f.addSpec(f.spec(key, run))
@@ -168,7 +168,7 @@ func (f *fixture) use(t *Tree) Private {
 	return p
 }
 
-// boxed is the sandbox of a private tree: a shell on the host with an environment of its own. It is nil for other trees.
+// boxed returns the sandbox of a private tree, a shell on the host with its own environment; nil for other trees.
 func boxed(t *Tree) Inside {
 	if !t.Spec().Private {
 		return nil
@@ -189,10 +189,10 @@ func boxed(t *Tree) Inside {
 	}
 }
 
-// changesPlace is where a tree's own folder is shown beside the tree.
+// changesPlace is where a tree's own folder is mounted separately.
 const changesPlace = "/mnt"
 
-// merged is a command as it runs where the tree is mounted over its layer, if it has one.
+// merged returns a command that runs with the tree mounted over its layer, if it has one.
 func merged(t *Tree, argv []string) []string {
 	name := t.record().Layer
 	if name == "" {
@@ -219,19 +219,19 @@ func (f *fixture) remove(t *Tree) {
 	}
 }
 
-// ref is where a ref is; empty when it does not exist.
+// ref returns the commit of a ref, or "".
 func (f *fixture) ref(name string) string {
 	f.Helper()
 	return f.git("for-each-ref", "--format=%(objectname)", name)
 }
 
-// show is a file's content in a commit.
+// show returns a file's content in a commit.
 func (f *fixture) show(commit, path string) string {
 	f.Helper()
 	return f.git("show", commit+":"+path)
 }
 
-// none fails the test when a marker that hostile configuration would make exists.
+// none fails the test if the marker exists that hostile configuration would make.
 func (f *fixture) none(marker string) {
 	f.Helper()
 	if _, err := os.Lstat(marker); err == nil {
@@ -239,10 +239,10 @@ func (f *fixture) none(marker string) {
 	}
 }
 
-// claimTTL is the lease of the tests' claims.
+// claimTTL is the TTL of the tests' claims.
 const claimTTL = time.Hour
 
-// withRemote gives the repository a bare remote called origin, and opens it with that.
+// withRemote adds a bare remote named origin and opens the repository with it.
 func (f *fixture) withRemote() (bare string) {
 	f.Helper()
 	bare = filepath.Join(realDir(f), "origin.git")
@@ -253,7 +253,7 @@ func (f *fixture) withRemote() (bare string) {
 	return bare
 }
 
-// clone is another clone of the same remote.
+// clone makes another clone of the same remote.
 func (f *fixture) clone(bare string) *fixture {
 	f.Helper()
 	c := &fixture{T: f.T, dir: filepath.Join(realDir(f), "clone"), state: filepath.Join(realDir(f), "state")}

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/note"
 )
 
-// What others have pushed does not fill the disk, whichever ref it is on.
+// Objects that others have pushed do not fill the disk, whichever ref has them.
 func TestFetchLeavesRoom(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A ref of ralph's that holds no name of a commit, such as an empty file after a power loss, does not stop its key.
+// A ref of ralph's without a valid commit name, such as an empty file after a power loss, does not block its key.
 func TestGarbledRefs(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
@@ -15,7 +15,7 @@ func TestGarbledRefs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			other := filepath.Join(f.dir, ".git", "refs/ralph/work/k2") // of another issue
+			other := filepath.Join(f.dir, ".git", "refs/ralph/work/k2") // a ref of another issue
 			path := filepath.Join(f.dir, ".git", filepath.FromSlash(name))
 			for _, p := range []string{path, other} {
 				if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {

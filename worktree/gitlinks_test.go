@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A repository that was committed inside the repository is found, and its files are saved with the uncommitted changes. A
-// submodule that is declared is neither.
+// A nested repository that was committed is found, and its files are saved with the uncommitted changes. A declared
+// submodule is not treated like that.
 func TestRepositoryInsideTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// evil is git configuration that runs a program at every chance, and leaves marker behind when it could.
+// evil returns git configuration that runs a program wherever possible; the program makes the marker.
 func evil(marker string) string {
 	run := "touch " + marker
 	return "[core]\n\tfsmonitor = " + run + "\n\trepositoryformatversion = 0\n\tpager = " + run + "\n" +
@@ -38,8 +38,8 @@ func (f *fixture) evilHooks(dir, marker string) {
 	}
 }
 
-// TestHostileWorktree lets an agent do its worst to its worktree. Nothing of it may run, and what it committed and
-// changed before is imported all the same.
+// TestHostileWorktree lets an agent attack through its worktree. No attack may run a program, and earlier commits and
+// changes are imported nevertheless.
 func TestHostileWorktree(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(f *fixture, d, marker string){
@@ -79,7 +79,7 @@ func TestHostileWorktree(t *testing.T) {
 			f.write(filepath.Join(d, "nested", ".git"), "config", evil(marker))
 			f.evilHooks(filepath.Join(d, "nested", ".git", "hooks"), marker)
 			f.write(d, "nested/.gitattributes", "* filter=e\n")
-			f.write(d, "nested/file", "y") // of the same size: only its content, through the filter, tells
+			f.write(d, "nested/file", "y") // same size as before: only the content, read through the filter, differs
 		},
 		"common directory of the worktree moved": func(f *fixture, d, marker string) {
 			f.evilGitDir(filepath.Join(d, "ignored", "evil"), marker)
@@ -95,7 +95,7 @@ func TestHostileWorktree(t *testing.T) {
 			f.write(tree.Dir(), "undone", "y")
 			marker := filepath.Join(realDir(t), "marker")
 			attack(f, tree.Dir(), marker)
-			_ = os.Remove(marker) // the attack's own git may have run it
+			_ = os.Remove(marker) // the attack's own git may have made it
 			got := f.imported(tree)
 			if got.Tip != tip || len(got.Commits) != 1 {
 				t.Errorf("imported %+v, want tip %s", got, tip)
@@ -105,7 +105,7 @@ func TestHostileWorktree(t *testing.T) {
 			}
 			f.remove(tree)
 			f.none(marker)
-			// The next issue starts in the repository that the agent has been at.
+			// The next issue starts in the repository that the agent has attacked.
 			next := f.add("next", "r2")
 			f.imported(next)
 			f.remove(next)
@@ -114,7 +114,7 @@ func TestHostileWorktree(t *testing.T) {
 	}
 }
 
-// repoShow reads through the hardened git, for repositories whose configuration a test has made evil.
+// repoShow reads a file with the hardened git, for repositories with evil configuration.
 func (f *fixture) repoShow(commit, path string) string {
 	f.Helper()
 	out, err := f.repo.git.Out(context.Background(), "cat-file", "blob", commit+":"+path)
@@ -124,14 +124,14 @@ func (f *fixture) repoShow(commit, path string) string {
 	return out
 }
 
-// TestAgentsWithGit is what agents do with git, without malice.
+// TestAgentsWithGit covers ordinary uses of git by agents.
 func TestAgentsWithGit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		do func(f *fixture, d string) (tip string) // after one commit "done"
-		// detached: HEAD is left as the agent put it
+		// detached says that HEAD stays as the agent left it.
 		detached bool
-		old      bool // the first commit has to be kept under refs/ralph/old, once it had been imported
+		old      bool // the first commit must be kept under refs/ralph/old after it was imported
 	}{
 		"switches the branch": {do: func(f *fixture, d string) string {
 			f.sh(d, "git", "switch", "-q", "-c", "other")

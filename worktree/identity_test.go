@@ -15,7 +15,7 @@ var (
 	eve = identity.Ident{Name: "Eve", Email: "eve@example.com"}
 )
 
-// as makes a private tree whose commits are finished in a name.
+// as makes a private tree whose commits carry an identity.
 func (f *fixture) as(key string, who Identity) inside {
 	f.Helper()
 	s := f.spec(key, "r1")
@@ -105,7 +105,7 @@ func (f *fixture) signing(format identity.Format) Identity {
 		f.git("config", "user.signingKey", key)
 		f.git("config", "gpg.ssh.allowedSignersFile", filepath.Join(dir, "allowed"))
 	case identity.GPG:
-		home := filepath.Join("/tmp", filepath.Base(filepath.Dir(dir))+"-gpg") // a socket's path is short
+		home := filepath.Join("/tmp", filepath.Base(filepath.Dir(dir))+"-gpg") // the path of a socket must be short
 		if err := os.Mkdir(home, 0o700); err != nil {
 			f.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func (f *fixture) signing(format identity.Format) Identity {
 	return Identity{Sign: format}
 }
 
-// TestFinishSigns: all of the run's commits verify, after a rebase as well, and nothing of a person's changes.
+// All commits of the run verify, also after a rebase. A person's commits do not change.
 func TestFinishSigns(t *testing.T) {
 	t.Parallel()
 	for _, format := range []identity.Format{identity.SSH, identity.GPG} {
@@ -228,7 +228,7 @@ func TestCheckIdentity(t *testing.T) {
 	}
 }
 
-// Fields that an agent puts where git ignores them are no arguments of the host's git, and no name.
+// Header fields that an agent puts where git ignores them become neither arguments of the host's git nor names.
 func TestFinishSignsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{

@@ -15,41 +15,40 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Import is what ralph's refs hold of a run's work.
+// Import is the result of an import: what ralph's refs have of a run's work.
 type Import struct {
-	Tip     string   // where the branch and refs/ralph/work/<key> now are
+	Tip     string   // tip of the branch and of refs/ralph/work/<key>
 	Commits []Commit // base..tip, oldest first, computed on the host
-	New     int      // how many of them this import brought
+	New     int      // number of commits that this import added
 	WIP     string   // commit with the uncommitted changes; empty when there are none
-	Others  []string // commits of other branches, tags and stashes in the private repository, kept under refs/ralph/old
-	// Gitlinks are the paths in Tip of repositories inside the repository that no .gitmodules names: their files are in no
-	// commit. WIP holds them.
+	Others  []string // commits of other branches, tags and stashes of the private repository, kept under refs/ralph/old
+	// Gitlinks are the paths in Tip of nested repositories that no .gitmodules names. No commit has their files; WIP does.
 	Gitlinks []string
-	// Acting are the run's commits whose messages would act on a forge; see Tree.Finish.
+	// Acting lists the run's commits whose messages would act on a forge; see Tree.Finish.
 	Acting   []Commit
 	Controls bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
 
-// found is the state of a worktree.
+// found describes the work found in a worktree.
 type found struct {
-	tip     string   // the commit of HEAD, or the best there is
-	others  []string // commits that tip does not have
-	tree    string   // the files, when they differ from those of tip
-	partial bool     // the files have not been seen
+	tip     string   // the commit of HEAD, or the best substitute
+	others  []string // commits that are not in tip
+	tree    string   // the tree object of the files, if it differs from that of tip
+	partial bool     // the files were not read
 	links   bool     // a commit may name another repository
 }
 
 // Import brings the commits and the uncommitted changes of the worktree onto ralph's refs, and moves the branch. It changes
-// no file. It is idempotent, and also works on a tree whose process has died. No process of the agent's may be running.
+// no file and is idempotent. It also works on a tree whose process has died. No process of the agent may be running.
 //
-// A private tree is imported through its sandbox: in runs git there, and the host reads what it prints as data (package
+// A private tree is imported through its sandbox: in runs git there, and the host parses the output as data (package
 // importer). Other trees are read in place, and in is nil.
 //
-// The tip is the commit at the worktree's HEAD, whatever branch the agent has put it on. Files that git ignores and the
-// history of repositories inside the worktree are not imported. Uncommitted changes that were saved earlier become a second
-// parent of new ones; a clean worktree leaves them unless the tip has all of them.
+// The tip is the commit at the worktree's HEAD, whatever branch the agent has checked out. Ignored files and the history of
+// repositories nested in the worktree are not imported. Changes saved earlier become a second parent of newly saved ones. A
+// clean worktree keeps the saved changes unless the tip contains all of them.
 //
-// On an error, what could be imported has been imported, and the Import says so. The tree then still counts as unsaved.
+// If Import fails, the returned Import lists what was imported nevertheless. The tree then still counts as unsaved.
 func (t *Tree) Import(ctx context.Context, in Inside) (got Import, err error) {
 	s := t.Spec()
 	err = t.repo.locked(ctx, s.Key, "import "+s.Key, func() (err error) {
@@ -62,11 +61,10 @@ func (t *Tree) Import(ctx context.Context, in Inside) (got Import, err error) {
 	return got, err
 }
 
-// importWork is Import for who has the lock. It stores how it went.
+// importWork is Import with the key's lock held. It stores success or failure in the record.
 func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	got, err := t.tryImport(ctx, in)
-	// The user may have pruned objects that no ref had yet, also those of this import. After other errors git is not to be started: it
-	// opens a pipe.
+	// The user may have pruned objects without a ref, or this import's. Start no git after other errors: it opens a pipe.
 	if git.Failed(err) && ctx.Err() == nil {
 		dropped, errDrop := t.repo.dropBroken(ctx, t.Spec())
 		if errDrop == nil && (dropped || len(git.ObjectsIn(err)) > 0) {
@@ -76,7 +74,7 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	rec := t.record()
 	switch {
 	case err == nil && (rec.InUse || rec.Failures != importer.Failures{}):
-		// Without a power loss in mind: a flag that stays set costs one more import.
+		// Not durable: a flag that stays set costs one more import.
 		err = t.store(func(rec *record.Record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errNoSandbox):
 		err = errors.Join(err, t.store(func(r *record.Record) { r.Add(err, t.repo.now()) }, false))
@@ -84,7 +82,7 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	return got, err
 }
 
-// Unlock removes what a killed git of the run has left in a linked worktree, once no process of the run is alive.
+// Unlock removes the locks that a killed git of the run has left in a linked worktree. No process of the run may be alive.
 func (t *Tree) Unlock(ctx context.Context) { leftover.Unlock(ctx, t.record().GitDir, t.Spec().Run) }
 
 func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
@@ -102,15 +100,15 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	files, admin := t.exists()
 	rec := t.record()
 	switch {
-	case t.halfMade() || !admin && !files: // nobody has worked in it, or all of it is removed
+	case t.halfMade() || !admin && !files: // nobody has worked in it, or all of it is deleted
 	case !admin:
 		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	case !rec.Spec.Private:
-		if rec.InUse { // else nobody has worked here for ralph, and a lock is a person's
+		if rec.InUse { // otherwise nobody has worked here for ralph, and a lock belongs to a person
 			t.Unlock(ctx)
 		}
 		f, err = t.look(ctx)
-	case !rec.Used || in == nil && !rec.InUse: // nor here, since the last import
+	case !rec.Used || in == nil && !rec.InUse: // nobody has worked here since the last import
 	case in == nil:
 		err = errNoSandbox
 	default:
@@ -134,11 +132,11 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	return got, errors.Join(trouble, err)
 }
 
-// moveTo puts what was found onto the key's refs: all of it or nothing.
+// moveTo moves the key's refs to the work found, in one transaction.
 func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, error) {
 	s, rec := t.Spec(), t.record()
 	if !rec.Spec.Private && f.tip != "" {
-		// HEAD may be the branch, which the agent moves.
+		// HEAD may be on the branch, and the agent may have moved it.
 		if now, err := t.readRefs(ctx); err != nil {
 			return Import{}, err
 		} else {
@@ -154,7 +152,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
 			return Import{}, err
 		}
-		if len(got.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.partial { // git status does not look into these
+		if len(got.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.partial { // git status does not look into nested repositories
 			if f.tree, err = t.snapshot(ctx, f.tip); err != nil {
 				return Import{}, err
 			}
@@ -197,7 +195,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	return got, err
 }
 
-// tipEdits moves the branch and the work ref to the span's tip, and keeps the tips that it neither contains nor replaces.
+// tipEdits returns the updates that move branch and work ref to the span's tip, and keep old tips that it does not replace.
 func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replaced string) ([]git.Edit, error) {
 	s := t.Spec()
 	var edits []git.Edit
@@ -222,7 +220,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 	return edits, nil
 }
 
-// saveFiles makes the commit of the uncommitted changes, unless the one before is the same. No ref has it yet.
+// saveFiles commits the uncommitted changes, without a ref, and returns the previous commit if it is the same.
 func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, error) {
 	if f.tree == "" {
 		return "", nil
@@ -245,7 +243,7 @@ func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, e
 	return commit, nil
 }
 
-// judge fills in the commits whose messages an agent may have to correct.
+// judge fills in the commits whose messages the agent may have to correct.
 func (t *Tree) judge(ctx context.Context, sp span.Span, got *Import) error {
 	own, err := t.own(ctx, sp, false)
 	if err != nil {
@@ -264,8 +262,8 @@ func (t *Tree) judge(ctx context.Context, sp span.Span, got *Import) error {
 	return nil
 }
 
-// Earlier is what the runs before this one have left between base and start. It does not look at the files, and is what
-// Import would return as long as nobody has touched them.
+// Earlier returns the work of earlier runs between base and start. It does not read the files. Import returns the same
+// while nobody has changed the tree.
 func (t *Tree) Earlier(ctx context.Context) (Import, error) {
 	s, err := t.readSpan(ctx, t.Start())
 	if err != nil {
@@ -274,7 +272,7 @@ func (t *Tree) Earlier(ctx context.Context) (Import, error) {
 	return Import{Tip: s.Tip, Commits: s.Commits}, nil
 }
 
-// Imported is what ralph's refs hold of the run's work now. It does not look at the files.
+// Imported returns the run's work on ralph's refs. It does not read the files.
 func (t *Tree) Imported(ctx context.Context) (Import, error) {
 	refs, err := t.readRefs(ctx)
 	if err != nil {

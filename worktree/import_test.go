@@ -46,7 +46,7 @@ func TestOneIssue(t *testing.T) {
 	if out := f.git("worktree", "list", "--porcelain"); filepath.Base(out) == "" || countLines(out, "worktree ") != 1 {
 		t.Errorf("git still lists: %s", out)
 	}
-	f.remove(tree) // again
+	f.remove(tree) // removing again is not an error
 }
 
 func TestUncommittedChangesAreSaved(t *testing.T) {
@@ -135,7 +135,7 @@ func TestTidiedChangesLeaveTheSavedOnes(t *testing.T) {
 	f.remove(tree)
 }
 
-// countLines counts the lines of s that start with prefix.
+// countLines counts the lines of s with the prefix.
 func countLines(s, prefix string) int {
 	n := 0
 	for _, line := range splitLines(s) {

@@ -21,7 +21,7 @@ func TestAgentsOverLayer(t *testing.T) {
 	agentsWithPrivateGit(t, newLayered)
 }
 
-// layers are the names of the layers that there are.
+// layers returns the names of the existing layers.
 func (f *fixture) layers() []string {
 	f.Helper()
 	all, err := filepath.Glob(filepath.Join(f.state, "layers", "*-*"))
@@ -39,7 +39,8 @@ func (f *fixture) upper(t *Tree) string {
 	return f.sh(t.Dir(), "sh", "-c", "find . -mindepth 1 -printf '%P %y\\n' | sort")
 }
 
-// Trees of a base share its checkout, each has only what differs, and a base that has moved a little needs no other one.
+// Trees of a base share a layer, and each has only the files that differ. A base that has moved a little needs no other
+// layer.
 func TestTreesShareLayer(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
@@ -69,7 +70,7 @@ func TestTreesShareLayer(t *testing.T) {
 	if got := three.sh("cat new dir/b; test ! -e a.txt; git status --porcelain"); got != "new\nb" {
 		t.Errorf("on the moved base the tree is %q", got)
 	}
-	again := f.private("one", "r4") // it goes on with the branch
+	again := f.private("one", "r4") // it continues from the branch
 	if got := again.sh("cat a.txt; test ! -e dir; git status --porcelain; git rev-parse HEAD"); got != "agents\n"+first {
 		t.Errorf("the next run finds %q", got)
 	}
@@ -86,7 +87,7 @@ func TestTreesShareLayer(t *testing.T) {
 	f.clean()
 }
 
-// What the user asks for besides the commit is in the tree before any agent is.
+// Files that the user asks for in addition to the commit are in the tree before the agent starts.
 func TestCopyInOverLayer(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
@@ -111,7 +112,7 @@ func TestCopyInOverLayer(t *testing.T) {
 	f.remove(tree)
 }
 
-// What is copied does not bring back what the commit has no more, and goes where a link of the commit leads.
+// A copied file does not bring back files that the commit has deleted. It is copied to the target of a link in the commit.
 func TestCopyInAmongChanges(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
@@ -161,7 +162,7 @@ vendor/new`
 	}
 }
 
-// A link that an agent has committed leads what is copied elsewhere, as in a checkout. It does not choose what is copied.
+// A link that an agent has committed redirects a copied file, as in a checkout. It does not choose the file.
 func TestCopyInThroughLink(t *testing.T) {
 	t.Parallel()
 	for _, layered := range []bool{false, true} {
@@ -219,7 +220,7 @@ func TestRenewedOverLayer(t *testing.T) {
 	f.clean()
 }
 
-// However a process dies while it makes a tree, the next run of the key finds its way, and nothing of the dead one stays.
+// After a crash at any point while a tree is made, the next run of the key works, and no trace of the dead process is left.
 func TestCrashesAroundLayer(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]func(f *fixture, in inside){
@@ -280,7 +281,7 @@ func TestCrashesAroundLayer(t *testing.T) {
 	}
 }
 
-// A tree whose layer somebody has removed cannot be shown to a sandbox: it is put aside, and the key goes on.
+// A tree whose layer was removed cannot be shown to a sandbox: it is set aside, and the key is free.
 func TestLayerIsGone(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
@@ -310,7 +311,7 @@ func TestLayerIsGone(t *testing.T) {
 	}
 }
 
-// What an agent leaves in the upper folder can be set aside and removed, and hides nothing from a person.
+// Files that an agent leaves in the upper folder can be set aside and removed, and hide nothing from a person.
 func TestClosedUpperFolder(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
@@ -332,7 +333,7 @@ func TestClosedUpperFolder(t *testing.T) {
 	f.clean()
 }
 
-// Records name nothing outside the state folder.
+// Records name no path outside of the state folder.
 func TestLayerInRecord(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)

@@ -13,14 +13,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Leftover is something that a killed process or damage has left.
+// Leftover is a trace of a killed process or of damage.
 type Leftover = leftover.Leftover
 
-// AsideError is the end of a worktree whose work cannot be imported: its files have a new place. It is an [ErrKept].
+// AsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrKept].
 type AsideError = leftover.AsideError
 
-// Leftovers lists what killed processes, lost folders and damage have left. Only a thorough look reads the objects of ralph's refs,
-// and lists removed worktrees: any other has them deleted. Nothing may be removed whose key is being worked.
+// Leftovers lists the traces of killed processes, lost folders and damage. With thorough, it also reads the objects of
+// ralph's refs and lists removed worktrees; without, it has removed worktrees deleted. The caller must not remove a
+// leftover of a key that is being worked.
 func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error) {
 	trees, err := r.Trees(ctx)
 	broken, unreadable := errors.AsType[*record.Errors](err)
@@ -56,7 +57,7 @@ func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
 	}
 }
 
-// dropBroken removes the broken ones of the key's refs, if the branch is ralph's, too.
+// dropBroken removes the key's broken refs, and the branch too if it is broken and has ralph's prefix.
 func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error) {
 	refs := []string{r.names.Work(s.Key), r.names.WIP(s.Key), r.names.Olds(s.Key)}
 	if branch := refname.Branch(s.Branch); strings.HasPrefix(branch, r.names.Branches) {
@@ -65,7 +66,7 @@ func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error)
 	return r.leftovers(nil).DropBroken(ctx, r.log, refs...)
 }
 
-// setAsideName keeps a worktree's files with its record, which cannot be read or is lost, and frees the branch.
+// setAsideName moves the files of a worktree whose record is unreadable or lost to the kept folder, and frees the branch.
 func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
 	content, err := os.ReadFile(r.records.Path(name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// leftovers lists what is left, each as its kind and place.
+// leftovers lists the leftovers, each as its kind and place.
 func (f *fixture) leftovers(thorough bool) (list []string) {
 	f.Helper()
 	all, err := f.repo.Leftovers(f.Context(), thorough)
@@ -42,7 +42,7 @@ func (f *fixture) age(path string) {
 
 const tempAge = 24 * time.Hour
 
-// TestLeftovers is the table of what can be left: it is found, in one line, and gone after its removal. Then git works for
+// TestLeftovers lists all kinds of leftovers. Each is found, as one line, and is gone after its removal. Then git works for
 // the user, and the key can be worked.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestLeftovers(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave func(f *fixture) (kind leftover.Kind, where string)
 		safe  bool
-		kept  string // a file or a ref that holds what may be needed
+		kept  string // a file or ref that keeps what may be needed
 	}{
 		"stale lock": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			f.write(f.dir, ".git/refs/ralph/work/k.lock", "")
@@ -179,7 +179,8 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A sweep, which looks quickly, waits for no deletion of a removed worktree, and so does not do it itself.
+// A sweep, which only looks quickly, does not wait for the deletion of a removed worktree, and so does not delete it
+// itself.
 func TestRemovedWorktreeStillOnDisk(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -194,7 +195,7 @@ func TestRemovedWorktreeStillOnDisk(t *testing.T) {
 	f.clean()
 }
 
-// What a living run has is never a leftover.
+// Nothing of a live run is a leftover.
 func TestNoLeftovers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -202,8 +203,8 @@ func TestNoLeftovers(t *testing.T) {
 	f.private("p", "r2")
 	f.write(f.dir, ".git/refs/ralph/work/young.lock", "")
 	f.write(f.repo.temp, "record-1", "x")
-	f.sh("", "rm", "-rf", linked.Dir())                             // its record leads to the rest
-	f.write(f.dir, ".git/worktrees/young/locked", "ralph run r3\n") // git is making it
+	f.sh("", "rm", "-rf", linked.Dir())                             // the tree's record leads to the rest
+	f.write(f.dir, ".git/worktrees/young/locked", "ralph run r3\n") // git is just making it
 	other := &fixture{T: t, dir: f.dir, state: filepath.Join(realDir(t), "state")}
 	other.open(Options{})
 	other.add("fresh", "r4")
@@ -222,7 +223,8 @@ func TestNoLeftovers(t *testing.T) {
 	}
 }
 
-// What a process of another machine has used lately stays, and so does this process's own folder, which others judge by its age.
+// Recently used files of a process on another machine stay, and so does this process's own folder, which others judge by
+// its age.
 func TestTemporaryFilesInUse(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -242,8 +244,8 @@ func TestTemporaryFilesInUse(t *testing.T) {
 	}
 }
 
-// The locks of a git that was killed with its agent do not stop the next agent on the host. Those of one that may live stay, and so do
-// those of the checkout.
+// Locks of a git that was killed with its agent do not block the next agent on the host. Locks of a git that may be alive
+// stay, and so do those of the checkout.
 func TestLocksOfAKilledGitOnTheHost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -302,7 +304,7 @@ func TestLocksOfAKilledGitOnTheHost(t *testing.T) {
 	f.remove(tree)
 }
 
-// writer calls a function at every write.
+// writer calls itself at every write.
 type writer func()
 
 func (w writer) Write(b []byte) (int, error) {

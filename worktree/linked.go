@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// git is pinned to the tree through ralph's own record. The worktree's .git file is never read.
+// git returns a runner pinned through ralph's record. It never reads the worktree's .git file, which an agent can write.
 func (t *Tree) git() git.Runner {
 	g := git.New(t.repo.opts.StateDir).SameMemory(t.repo.git)
 	if gitDir := t.record().GitDir; gitDir != "" {
@@ -27,12 +27,12 @@ func (t *Tree) git() git.Runner {
 	return g.Pin(t.repo.at.GitDir, t.repo.at.Common, t.Dir())
 }
 
-// makeLinked makes a linked worktree, files included.
+// makeLinked makes a linked worktree with its files.
 func (t *Tree) makeLinked(ctx context.Context) error {
 	if err := t.link(ctx); err != nil {
 		return err
 	}
-	// Only git has written the .git file so far. It is never believed again.
+	// So far only git has written the .git file. Later it is not trusted.
 	content, err := os.ReadFile(filepath.Join(t.Dir(), ".git"))
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (t *Tree) makeLinked(ctx context.Context) error {
 	return t.checkOut(ctx)
 }
 
-// checkOut writes files and index of the commit that the tree is made at.
+// checkOut writes files and index of the tree's initial commit.
 func (t *Tree) checkOut(ctx context.Context) error {
 	config, err := t.userConfig(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t *Tree) checkOut(ctx context.Context) error {
 	return t.git().CheckOut(ctx, config, filepath.Join(t.adminDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.At, rec.Start))
 }
 
-// link makes git's record of the worktree, without files. Ralph's processes take turns.
+// link adds git's record of the worktree, without files, under the lock that ralph's processes share.
 func (t *Tree) link(ctx context.Context) error {
 	unlock, err := t.repo.lockWorktrees(ctx)
 	if err != nil {
@@ -73,22 +73,21 @@ func (t *Tree) link(ctx context.Context) error {
 	return link.Make(ctx, t.repo.git, t.repo.at.GitDir == t.repo.at.Common, l)
 }
 
-// lockWorktrees serialises what adds, removes and lists git's records of worktrees.
+// lockWorktrees serialises adding, removing and listing git's records of worktrees.
 func (r *Repo) lockWorktrees(ctx context.Context) (unlock func(), err error) {
 	return filelock.Lock(ctx, r.path("locks", "worktrees"))
 }
 
-// midOperation reports a rebase, merge or the like that has not ended in a linked worktree.
+// midOperation reports whether a rebase, merge or the like is unfinished in a linked worktree.
 func (t *Tree) midOperation() bool { return operation.In(t.record().GitDir) != "" }
 
-// CopyIn copies files and folders of the user's checkout, such as what git ignores, to the same place in the worktree. See
-// [filecopy.Copy]; Options.Private are left out. It fails once a sandbox has been open on a private tree.
+// CopyIn copies files and folders of the user's checkout, for example ignored ones, to the same paths in the worktree; see
+// [filecopy.Copy]. It skips Options.Private. It fails once a sandbox has been open on a private tree.
 func (t *Tree) CopyIn(ctx context.Context, paths []string) error {
 	return t.copyFrom(ctx, t.repo.at.Top, paths, filecopy.InnerLink)
 }
 
-// TakeUntracked is CopyIn for what another worktree has besides what git tracks there. No agent may have been in that one;
-// its links are copied as they are.
+// TakeUntracked is like CopyIn, for the untracked files of a worktree without an agent. It does not check links.
 func (t *Tree) TakeUntracked(ctx context.Context, from *Tree) error {
 	paths, err := link.Untracked(ctx, from.git())
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *Tree) copyFrom(ctx context.Context, dir string, paths []string, links f
 	if len(paths) > 0 && t.Used() {
 		return errors.New("copy: a sandbox has been open on the worktree")
 	}
-	var place func(path string) string // only there: the commit, which may be an agent's, does not choose what is copied
+	var place func(path string) string // only for a layer: the commit may be an agent's, and must not choose what is copied
 	if name := t.record().Layer; name != "" {
 		place = func(path string) string { return t.repo.layers().Resolve(name, t.Dir(), path) }
 	}

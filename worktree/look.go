@@ -20,8 +20,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// look finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
-// error says what could not be seen.
+// look finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The error
+// says what could not be read.
 func (t *Tree) look(ctx context.Context) (found, error) {
 	files, _ := t.exists()
 	head, dirty := "", false
@@ -54,17 +54,17 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 	return f, err
 }
 
-// checkGitFiles refuses files of git's that an agent on the host has replaced by pipes. git opens them in every command.
+// checkGitFiles refuses pipes in the place of git's own files, on which every git command of the host would block.
 func (t *Tree) checkGitFiles() error {
 	s, n := t.Spec(), t.repo.names
-	if s.Private { // such an agent reaches none of them
+	if s.Private { // an agent in a sandbox cannot reach these files
 		return nil
 	}
 	return link.CheckFiles(t.repo.at, t.record().GitDir, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
 }
 
-// snapshot writes the files of a linked worktree as a tree; empty when they are those of head. It uses the same script as
-// a sandbox, on a copy of the index, so that neither index nor files change.
+// snapshot writes the files of a linked worktree as a tree object and returns its ID, or "" if the files equal those of
+// head. It runs the same script as a sandbox does, on a copy of the index, so neither index nor files change.
 func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err error) {
 	config, err := t.userConfig(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 			return "", err
 		}
 	}
-	if len(index) > 0 { // by its time git knows which entries it may trust
+	if len(index) > 0 { // git judges by the index's time which entries it can trust
 		if err := os.Chtimes(filepath.Join(dir, "index"), info.ModTime(), info.ModTime()); err != nil {
 			return "", err
 		}
@@ -117,7 +117,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	return q.Tree, q.Report.Err()
 }
 
-// host runs a command on the host, in the worktree.
+// host returns an Inside that runs commands on the host, in the worktree.
 func (t *Tree) host() Inside {
 	return func(ctx context.Context, c Command) (int, error) {
 		exit, err := proc.Run(ctx, proc.Spec{
@@ -128,8 +128,8 @@ func (t *Tree) host() Inside {
 	}
 }
 
-// Attach puts HEAD on the branch, which is at the same commit, so that neither index nor files change. During a rebase,
-// merge or the like HEAD stays.
+// Attach points HEAD at the branch, whose tip is the commit of HEAD, so that neither index nor files change. It does
+// nothing during a rebase, merge or the like.
 func (t *Tree) Attach(ctx context.Context) error {
 	rec := t.record()
 	if _, admin := t.exists(); !admin || t.midOperation() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// reopened is the tree of the only run, as the next process finds it.
+// reopened returns the tree of the only run, as the next process reads it.
 func (f *fixture) reopened() *Tree {
 	f.Helper()
 	trees, err := f.open(Options{}).Trees(f.Context())
@@ -19,13 +19,13 @@ func (f *fixture) reopened() *Tree {
 	return trees[0]
 }
 
-// What is there of a run's work is imported, whichever of the folders around its files was deleted.
+// The existing part of a run's work is imported, whichever of the folders around its files was deleted.
 func TestLostFolders(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lost   []string
 		sparse bool
-		saved  string // the files that differ between the last import and what was saved
+		saved  string // the saved files that differ from the last import
 		tip    bool   // the last commit is imported
 	}{
 		"history":            {lost: []string{"history"}, tip: true, saved: "draft"},
@@ -79,7 +79,7 @@ func TestLostFolders(t *testing.T) {
 	}
 }
 
-// Folders that are deleted while ralph runs are made again, for the run that is on and for the next one.
+// Folders that are deleted while ralph runs are made again, for the present run and for the next one.
 func TestLostFoldersWhileOpen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -100,7 +100,7 @@ func TestLostFoldersWhileOpen(t *testing.T) {
 	f.private("other", "r2")
 }
 
-// Without the history there is nothing to import onto: the files are set aside, and the issue is free.
+// Without the history an import is impossible: the files are set aside, and the issue is free.
 func TestLostHistoryOfALostBase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

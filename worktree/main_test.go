@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/gittest"
 )
 
-// TestMain makes the tests independent of the user's configuration. The test binary is also a second ralph process:
-// see stress_test.go.
+// TestMain isolates the tests from the user's configuration. The test binary also serves as a second ralph process; see
+// stress_test.go.
 func TestMain(m *testing.M) {
 	gittest.Isolate()
 	if job := os.Getenv(stressEnv); job != "" {

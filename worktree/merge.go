@@ -10,12 +10,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
-// LockMerges waits for the right to move base branches of this repository, across processes.
+// LockMerges takes the lock for moving base branches of this repository. It works across processes.
 func (r *Repo) LockMerges(ctx context.Context) (unlock func(), err error) {
 	return filelock.Lock(ctx, r.path("locks", "merge"))
 }
 
-// Merge merges tip into the base branch; see [merge.Repo.Into]. Callers hold LockMerges.
+// Merge merges tip into the base branch; see [merge.Repo.Into]. The caller holds the lock of LockMerges.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {
 	into := merge.Repo{
 		Git: r.git, Common: r.at.Common, Top: r.at.Top, GitDir: r.gitDirOf,

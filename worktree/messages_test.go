@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLongSubject: a subject that fills a message is cut, however many commits have one.
+// A subject as long as the whole message is cut, even if many commits have one.
 func TestLongSubject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

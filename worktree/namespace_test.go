@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// Two trackers on one repository with the same keys do not see each other's claims, branches and worktrees.
+// Two trackers on one repository with equal keys do not see each other's claims, branches and worktrees.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -72,7 +72,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// A lock file that a killed git left on one of ralph's refs blocks neither claims nor imports.
+// A lock file of a killed git on one of ralph's refs blocks neither claims nor imports.
 func TestStaleLocksOfRefs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -109,7 +109,7 @@ func TestStaleLocksOfRefs(t *testing.T) {
 	}
 }
 
-// A worktree record that cannot be read hides no other worktree, and stops only its own key.
+// An unreadable worktree record hides no other worktree, and blocks only its own key.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{"damaged": "{", "empty": "", "newer": `{"version":99}`} {

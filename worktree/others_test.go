@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// What an agent has committed anywhere in its repository is saved, and only once.
+// Commits that an agent has made anywhere in its repository are saved once.
 func TestOtherCommits(t *testing.T) {
 	t.Parallel()
 	const work = "echo x >done; git add done; git commit -qm work; "
@@ -54,7 +54,7 @@ func TestOtherCommits(t *testing.T) {
 	}
 }
 
-// What is not the agent's work is no other commit.
+// Commits that are not the agent's work are not saved.
 func TestNoOtherCommits(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]string{
@@ -76,7 +76,7 @@ func TestNoOtherCommits(t *testing.T) {
 	}
 }
 
-// A branch whose commit is gone hides no other.
+// A branch with a missing commit hides no other branch.
 func TestOtherCommitsBesideOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -88,7 +88,7 @@ git rev-parse HEAD | tr 0-9a-f 1-9a-f0 >"$(git rev-parse --git-path refs/heads/g
 	}
 }
 
-// Other commits that the host refuses, or that are broken, cost nothing but themselves.
+// Refused or broken commits of other branches affect nothing else.
 func TestRefusedOtherCommits(t *testing.T) {
 	t.Parallel()
 	const submodule = `printf '[submodule "s"]\n\tpath = s\n\turl = ./s\n\tupdate = !touch x\n' >.gitmodules; `
@@ -113,7 +113,7 @@ func TestRefusedOtherCommits(t *testing.T) {
 	}
 }
 
-// An agent can tell git not to look at files of the user's worktree.
+// An agent can tell git to ignore changes of files in the user's worktree.
 func TestHiddenChanges(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--assume-unchanged", "--skip-worktree"} {
@@ -133,7 +133,7 @@ func TestClosedFolder(t *testing.T) {
 	tree := f.workIn("k", "r1", true, "mkdir m; echo p >m/u; echo draft >draft; chmod 0 m")
 	in := boxed(tree)
 	got, err := tree.Import(t.Context(), func(ctx context.Context, c Command) (int, error) {
-		if os.Geteuid() == 0 { // root reads everything
+		if os.Geteuid() == 0 { // root can read everything
 			c.Argv = append([]string{"setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"}, c.Argv...)
 		}
 		return in(ctx, c)
@@ -146,7 +146,7 @@ func TestClosedFolder(t *testing.T) {
 	}
 }
 
-// A person who puts such a commit on the branch has chosen it: it is not a tip that a later one has replaced.
+// A person who puts such a commit on the branch has chosen it: it does not count as a replaced tip.
 func TestOtherCommitIsPushed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -163,7 +163,7 @@ func TestOtherCommitIsPushed(t *testing.T) {
 	}
 }
 
-// However many branches there are, the newest are saved, and it is said that others are not.
+// Of too many branches the newest are saved, and a note says that others are not.
 func TestTooManyOtherCommits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

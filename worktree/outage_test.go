@@ -16,10 +16,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// gitServer is a remote that is reached by HTTP and has faults.
+// gitServer is a remote over HTTP that can fail.
 type gitServer struct {
 	*httptest.Server
-	faults atomic.Int32 // the answers that are 503 instead; negative: all
+	faults atomic.Int32 // number of requests that get a 503; negative: all
 	asked  atomic.Int32
 }
 
@@ -47,8 +47,8 @@ func (f *fixture) gitServer() *gitServer {
 	return s
 }
 
-// TestRemoteFaultsPass: one fault of the remote, at any of the requests of a claim, a read and a push, is not seen. The
-// pauses are the clock's that was given.
+// A single fault of the remote, at any request of a claim, a read or a push, goes unnoticed. The pauses use the given
+// clock.
 func TestRemoteFaultsPass(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -84,7 +84,7 @@ func TestRemoteFaultsPass(t *testing.T) {
 	}
 }
 
-// TestRemoteOutage: an outage is told from a refusal, and is not waited for by every command.
+// An outage is distinguished from a refusal, and not every command waits for its end.
 func TestRemoteOutage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

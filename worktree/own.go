@@ -11,14 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Which commits are the run's own? An agent in the user's repository can fetch or merge what people have committed, and it
-// can make any ref say that its own commits are a person's. So what counts is where the refs were before the agent
-// began, which is stored beside the worktree's record, and where the base is now: on the remote, as the remote says.
+// Which commits are the run's own? An agent in the user's repository can fetch or merge commits of people, and it can make
+// any ref claim that its own commits are a person's. So the answer uses only the refs as they were before the agent began,
+// stored beside the worktree's record, and the current base as the remote reports it.
 
-// noteRefs stores where all refs are. It leaves out ralph's own refs and the branches of other runs, whose commits have
-// not been finished yet.
+// noteRefs stores the commits of all refs, except ralph's own and the branches of other runs, which are not finished yet.
 func (t *Tree) noteRefs(ctx context.Context) error {
-	if t.rec.Spec.Private || t.rec.Spec.Detached { // such an agent sees no refs
+	if t.rec.Spec.Private || t.rec.Spec.Detached { // an agent in a sandbox sees no refs of the repository
 		return nil
 	}
 	refs, err := t.repo.git.RefsBut(ctx, refname.Own)
@@ -26,7 +25,7 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 		return fmt.Errorf("note refs: %w", err)
 	}
 	skip := map[string]bool{refname.Branch(t.rec.Spec.Branch): true}
-	trees, _ := t.repo.Trees(ctx) // a broken record is reported by whoever needs it
+	trees, _ := t.repo.Trees(ctx) // a broken record is reported where it is needed
 	for _, other := range trees {
 		skip[refname.Branch(other.Spec().Branch)] = true
 	}
@@ -42,8 +41,8 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	return nil
 }
 
-// own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Without
-// all it is empty if none of them needs another message or name.
+// own lists the span's commits that only this run or an earlier run of the key can have made, oldest first. Unless all is
+// set, it returns nothing if no commit needs another message or name.
 func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error) {
 	rec := t.record()
 	person := s.Reach(rec.Start)
@@ -76,14 +75,14 @@ func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	if err != nil { // the run goes on without the remote
+	if err != nil { // the run continues without the remote
 		t.repo.log.Warn("commits that people made meanwhile are not known", "run", rec.Spec.Run, "error", err)
 	}
 	others = slices.DeleteFunc(append(others, there, rec.Lease), func(commit string) bool { return commit == "" })
 	if len(others) == 0 {
 		return mine, nil
 	}
-	// What is not here any more hides nothing.
+	// Ignore missing commits: they exclude nothing from the list.
 	out, err := t.repo.git.Run(ctx, s.Tip+"\n^"+s.Base+"\n^"+strings.Join(others, "\n^")+"\n",
 		"rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin", "--")
 	if err != nil {
@@ -92,8 +91,8 @@ func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error)
 	return slices.DeleteFunc(strings.Fields(out), func(commit string) bool { return person[commit] }), nil
 }
 
-// BaseNow is where the run's base is now, its commits brought here, if no agent can have moved it: on the remote when
-// Base.Remote is set, else here when the agent works in a private repository. Empty: not known.
+// BaseNow returns the current commit of the run's base, fetched if need be, from a place that no agent can change: the
+// remote if Base.Remote is set, otherwise this repository if the agent works in a private one, otherwise "".
 func (t *Tree) BaseNow(ctx context.Context) (string, error) {
 	switch s := t.Spec(); {
 	case s.Base.Remote != "":
@@ -104,7 +103,7 @@ func (t *Tree) BaseNow(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// baseHere is where the base's branch is in this repository.
+// baseHere returns the commit of the base branch in this repository.
 func (t *Tree) baseHere(ctx context.Context) (string, error) {
 	s := t.Spec()
 	ref := s.Base.Ref
@@ -115,8 +114,8 @@ func (t *Tree) baseHere(ctx context.Context) (string, error) {
 	return refs[ref], err
 }
 
-// remoteBase asks the remote where its branch of the base is. When the configuration has changed since the worktree was
-// made, anybody may answer; then the base is not known.
+// remoteBase asks the remote for the commit of the base branch. If the remote's configuration has changed since the
+// worktree was made, the answer could come from anybody, and remoteBase returns "".
 func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 	rec := t.record()
 	branch := rec.Spec.Base.OnRemote(t.repo.opts.Remote)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pushed is a person's commit on the remote's main, from a clone of that name.
+// pushed pushes a person's commit to the remote's main, from a clone of that name.
 func (f *fixture) pushed(bare, name, message string) string {
 	f.Helper()
 	other := f.cloneDir(bare, name)
@@ -23,15 +23,15 @@ func (f *fixture) cloneDir(bare, name string) string {
 	return dir
 }
 
-// contains reports whether the commit is in what was imported, as it was made.
+// contains reports whether the imported tip contains the commit unchanged.
 func (f *fixture) contains(tip, commit string) bool {
 	f.Helper()
 	_, err := f.try(f.dir, "git", "merge-base", "--is-ancestor", commit, tip)
 	return err == nil
 }
 
-// What people have committed keeps name and message, however the agent gets it: a newer base here, one that it fetches,
-// and what was on any ref when the worktree was made.
+// Commits of people keep names and messages, however the agent gets them: from a newer base here, by fetching, or from any
+// ref that existed when the worktree was made.
 func TestMessagesOfPeopleStay(t *testing.T) {
 	t.Parallel()
 	for name, get := range map[string]func(f *fixture, bare string, agent func(...string)) string{
@@ -54,7 +54,7 @@ func TestMessagesOfPeopleStay(t *testing.T) {
 		"rebases onto what it pulls by address": func(f *fixture, bare string, agent func(...string)) string {
 			theirs := f.pushed(bare, "person", "Fixes #9")
 			agent("git", "pull", "-q", "--rebase", bare, "main")
-			f.pushed(bare, "later", "Fixes #10") // the remote has gone on
+			f.pushed(bare, "later", "Fixes #10") // the remote has moved on
 			return theirs
 		},
 		"merges a branch": func(f *fixture, _ string, agent func(...string)) string {
@@ -100,7 +100,7 @@ func TestMessagesOfPeopleStay(t *testing.T) {
 	}
 }
 
-// A sandbox that may reach the remote can fetch from it, too.
+// A sandbox that may reach the remote can also fetch from it.
 func TestMessagesOfPeopleInAPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -118,7 +118,7 @@ func TestMessagesOfPeopleInAPrivateRepository(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// No ref that appears while the agent works shields its messages, whatever it is called.
+// A ref that appears while the agent works does not protect its messages, whatever the ref's name.
 func TestRefsOfTheAgentShieldNothing(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -158,7 +158,7 @@ func TestRefsOfTheAgentShieldNothing(t *testing.T) {
 	}
 }
 
-// A branch here that an agent can move says nothing where the remote's base is the run's; without one it is all there is.
+// A local branch that an agent can move does not count if the base is on the remote; without a remote base it does.
 func TestBaseHereCountsWhereItIsTheBase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -176,7 +176,8 @@ func TestBaseHereCountsWhereItIsTheBase(t *testing.T) {
 	}
 }
 
-// What another run has in the works is not taken over with the force that it has until then.
+// Commits of another unfinished run keep their acting messages until they are finished, so they must not count as a
+// person's.
 func TestBranchOfAnotherRunIsNoPersons(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

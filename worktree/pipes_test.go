@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPipesInGitFiles puts pipes in the place of files that git reads: git would wait for ever.
+// TestPipesInGitFiles puts pipes in the place of files that git reads: git would block forever.
 func TestPipesInGitFiles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(f *fixture, tree *Tree) string{
@@ -43,7 +43,7 @@ func TestPipesInGitFiles(t *testing.T) {
 			if err := unix.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			trees, err := f.repo.Trees(t.Context()) // as another process finds it
+			trees, err := f.repo.Trees(t.Context()) // as another process reads them
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,11 +63,11 @@ func TestPipesInGitFiles(t *testing.T) {
 	}
 }
 
-// TestPipeInFiles leaves a pipe that git opens among the files: git status does not end, and all else is saved.
+// A pipe among the files that git opens makes git status block; all other files are saved.
 func TestPipeInFiles(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.repo.statusTime = 1 // nanosecond: it would not end after any time
+	f.repo.statusTime = 1 // one nanosecond: git status would not end after any time
 	tree := f.add("k", "r1")
 	tip := f.commit(tree.Dir(), "done", "x", "work")
 	f.write(tree.Dir(), "d/undone", "y")
@@ -80,7 +80,7 @@ func TestPipeInFiles(t *testing.T) {
 	}
 }
 
-// TestPipeInInnerRepository leaves a pipe in the place of the HEAD of a repository inside the repository.
+// TestPipeInInnerRepository puts a pipe in the place of HEAD in a nested repository.
 func TestPipeInInnerRepository(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{false, true} {

@@ -18,13 +18,14 @@ import (
 
 func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
 
-// givenDir holds the objects of the run that the history store lacks: what the branch has beyond the base, and every
-// accepted import. The sandbox can read it; only the host writes it.
+// givenDir is the folder of the run's objects that the history store lacks: the branch's objects beyond the base, and those
+// of every accepted import. The sandbox can read it; only the host writes it.
 func (t *Tree) givenDir() string { return t.repo.path("given", t.name) }
 
-// Sandbox returns what a sandbox on the tree may see of git, and stores that from now on something in the tree may be
-// unsaved: until it is called, Remove deletes whatever is there. Call it before anything else works in the tree, with a
-// sandbox or without, and again before each agent that starts after an Import. It is zero for trees that are not private.
+// Sandbox returns the git folders that a sandbox on the tree may see, and records that the tree may have unsaved work from
+// now on. Before the first call, Remove deletes the tree with everything in it. Call Sandbox before anything else works in
+// the tree, with or without a sandbox, and again before each agent that starts after an Import. The result is zero for
+// trees that are not private.
 func (t *Tree) Sandbox(ctx context.Context) (p Private, err error) {
 	key := t.Spec().Key
 	err = t.repo.locked(ctx, key, "prepare "+key+" for a sandbox", func() (err error) {
@@ -51,7 +52,7 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	}
 	rec := t.record()
 	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
-	if errors.Is(err, fs.ErrNotExist) { // then the tree cannot be imported any more
+	if errors.Is(err, fs.ErrNotExist) { // without its layer the tree can never be imported
 		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
 	}
 	if err != nil {
@@ -60,17 +61,19 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower, Setup: setup}, nil
 }
 
-// Untouched takes back a call of Sandbox where nothing was unsaved before it, and nothing has worked in the tree since.
+// Untouched undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
+// since.
 func (t *Tree) Untouched() error { return t.update(func(rec *record.Record) { rec.InUse = false }) }
 
-// AddSetup has a sandbox that can show layers show the files of a folder below those of a private tree, from the next call of
-// Sandbox on: what setup has made, which git does not track. They do not change while the sandbox is open.
+// AddSetup adds a folder with untracked files that setup has made. From the next call of Sandbox on, a sandbox that
+// supports layers shows these files below those of a private tree. They must not change while the sandbox is open.
 func (t *Tree) AddSetup(dir string) error {
 	return t.update(func(rec *record.Record) { rec.Setup = dir })
 }
 
-// sealOrRenew takes the git directory out of the files before they are an agent's. When the host has replaced the branch's
-// commits since, it makes both anew: it does not change what an agent could write.
+// sealOrRenew removes the link to the git directory from the files before an agent gets them. If the host has rewritten the
+// branch's commits since, it makes files and private repository anew, because the host does not change files that an agent
+// could write.
 func (t *Tree) sealOrRenew(ctx context.Context) error {
 	rec := t.record()
 	if !rec.Spec.Private || rec.Used && rec.Replaced == "" {
@@ -84,12 +87,12 @@ func (t *Tree) sealOrRenew(ctx context.Context) error {
 	return t.hideGit()
 }
 
-// hideGit makes the .git file of the worktree lead nowhere. A provider covers it with one that names the private repository.
+// hideGit makes the worktree's .git file point nowhere. A provider covers it with a file that names the private repository.
 func (t *Tree) hideGit() error {
 	return private.WriteGitFile(t.Dir(), filepath.Join(t.repo.opts.StateDir, "none"))
 }
 
-// renewPrivate replaces files and private repository by new ones at the branch's tip.
+// renewPrivate replaces files and private repository with new ones at the branch's tip.
 func (t *Tree) renewPrivate(ctx context.Context) error {
 	refs, err := t.readRefs(ctx)
 	if err != nil {
@@ -110,7 +113,7 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 	return err
 }
 
-// history are the stores of base commits. A tree's record is stored before its store is made.
+// history returns the stores of the base's objects. A tree's record must be saved before its store is made.
 func (r *Repo) history() history.Stores {
 	return history.Stores{
 		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.at.Common, Git: r.git,
@@ -118,7 +121,7 @@ func (r *Repo) history() history.Stores {
 	}
 }
 
-// layers are the checkouts of base commits that private trees are laid over. A tree's record is stored before it is laid.
+// layers returns the shared checkouts below private trees. A tree's record must be saved before the tree uses one.
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
@@ -126,21 +129,21 @@ func (r *Repo) layers() layer.Stores {
 	}
 }
 
-// Temp is a folder for temporary files of this process, on the file system of the worktrees.
+// Temp returns the folder for temporary files of this process, on the file system of the worktrees.
 func (r *Repo) Temp() string { return r.temp }
 
-// PruneLayers removes checkouts that no tree is laid over, until the rest takes no more than so many bytes.
+// PruneLayers removes unused shared checkouts until the rest takes at most the given number of bytes.
 func (r *Repo) PruneLayers(ctx context.Context, most int64) error { return r.layers().Prune(ctx, most) }
 
-// given are the object folders that the private repository borrows from.
+// given returns the object folders that the private repository borrows from.
 func (t *Tree) given() []string {
 	return []string{t.repo.history().Of(t.record().History), t.givenDir()}
 }
 
-// makePrivate makes the checkout and its private repository: the branch at its tip, the base, HEAD, the index, the user's
-// name and the settings that decide what files look like. It has no remote, no hook and nothing of other branches. Filters
-// (such as Git LFS) keep their definition: a program that is missing inside then fails a required filter instead of
-// committing unfiltered content. In a partial clone, objects that are not here cannot be fetched from inside.
+// makePrivate makes the checkout and its private repository, which has the branch at its tip, the base, HEAD, the index,
+// the user's name and the settings that affect file contents. It has no remote, no hooks and no other branches. Filters
+// such as Git LFS stay configured: if the program is missing in the sandbox, a required filter fails instead of committing
+// unfiltered content. In a partial clone, the sandbox cannot fetch objects that are missing here.
 func (t *Tree) makePrivate(ctx context.Context) error {
 	dir := t.privateDir()
 	if err := errors.Join(os.Mkdir(t.folder(), 0o700), os.Mkdir(t.Dir(), 0o700)); err != nil {
@@ -157,7 +160,7 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	partial := config.Get("extensions.partialclone") != ""
 	both, ctx := errgroup.WithContext(ctx)
 	if partial {
-		both.SetLimit(1) // first the checkout, which fetches the files
+		both.SetLimit(1) // the checkout runs first and fetches the files
 	}
 	both.Go(func() error {
 		laid, err := t.lay(ctx, config)
@@ -180,7 +183,7 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	return private.WriteGitFile(t.Dir(), dir)
 }
 
-// lay makes files and index over a layer; false when a plain checkout is to be made.
+// lay makes files and index over a layer. It returns false if a plain checkout is needed.
 func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 	rec := t.record()
 	if rec.Spec.Layers == nil || config.Get("core.sparsecheckout") == "true" {
@@ -196,10 +199,10 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 
 func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.at, name) }
 
-// discardFolders deletes the files, the private repository and what belongs to it.
+// discardFolders deletes the files and the private repository with its folders.
 func (t *Tree) discardFolders() error {
 	return t.repo.trash.Put(t.name, t.folder(), t.privateDir(), t.quarantineDir(), t.givenDir())
 }
 
-// errNoSandbox: a private tree can only be imported through its sandbox.
+// errNoSandbox means that a private tree can only be imported through its sandbox.
 var errNoSandbox = errors.New("its sandbox has to be open")

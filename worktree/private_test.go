@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// inside is an agent's view of a private tree: a shell whose git uses the private repository, as a sandbox that mounts
-// it in the place of the worktree's own would have it.
+// inside is an agent's view of a private tree: a shell whose git uses the private repository, like a sandbox that mounts it
+// in the place of the worktree's own.
 type inside struct {
 	*fixture
 	tree *Tree
@@ -96,7 +96,7 @@ func privateRepository(f *fixture) {
 	}
 }
 
-// Checkouts of what agents have made borrow the history of the base, as the agents' trees do, and are whole.
+// Checkouts of agents' commits borrow the history of the base, as the agents' trees do, and are complete.
 func TestCheckoutsShareAHistory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -121,7 +121,7 @@ func TestCheckoutsShareAHistory(t *testing.T) {
 	}
 }
 
-// TestAgentsWithPrivateGit is what agents do with git, without malice.
+// TestAgentsWithPrivateGit covers ordinary uses of git by agents.
 func TestAgentsWithPrivateGit(t *testing.T) {
 	t.Parallel()
 	agentsWithPrivateGit(t, newFixture)
@@ -131,7 +131,7 @@ func agentsWithPrivateGit(t *testing.T, newFixture func(*testing.T) *fixture) {
 	tests := map[string]struct {
 		do       string
 		old      bool // the first commit is kept under refs/ralph/old
-		detached bool // HEAD is left as it is
+		detached bool // HEAD stays as it is
 	}{
 		"switches the branch":  {do: "git switch -qc other; git commit -q --allow-empty -m more"},
 		"detaches HEAD":        {do: "git checkout -q --detach; git commit -q --allow-empty -m more"},
@@ -173,7 +173,7 @@ func agentsWithPrivateGit(t *testing.T, newFixture func(*testing.T) *fixture) {
 	}
 }
 
-// TestPrivateConfigRoundTrip lets git read what is written for it.
+// TestPrivateConfigRoundTrip lets git read the configuration that ralph writes.
 func TestPrivateConfigRoundTrip(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -191,7 +191,7 @@ func TestPrivateConfigRoundTrip(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// The locks of a git that was killed with its agent do not stop the next agent.
+// Locks of a git that was killed with its agent do not block the next agent.
 func TestLocksOfAKilledGit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -207,7 +207,7 @@ func TestLocksOfAKilledGit(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// A clock that was set back makes no commit older than its run.
+// Commits after the clock was set back do not count as older than their run.
 func TestCommitsAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -222,8 +222,8 @@ func TestCommitsAfterTheClockWasSetBack(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// A worktree whose files are all committed costs one look at them. git add would store the files again that are as old as the index:
-// the repository borrows them from folders in which it cannot write.
+// A worktree without uncommitted changes costs one git status. git add would store files again whose time equals the
+// index's: they are borrowed from folders that the repository cannot write.
 func TestCommittedFilesAreNotStoredAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -250,7 +250,7 @@ func TestCommittedFilesAreNotStoredAgain(t *testing.T) {
 	}
 }
 
-// A branch that names a tag is imported as the commit that the tag names.
+// A branch that points to a tag is imported as the tag's commit.
 func TestBranchThatNamesATag(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -13,13 +13,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// TestHostilePrivateRepository lets an agent do its worst to its private repository. Nothing of it runs on the host,
-// and what it committed and changed before comes back all the same, where it is still there.
+// TestHostilePrivateRepository lets an agent attack through its private repository. No attack runs a program on the host,
+// and earlier commits and changes are imported nevertheless if they still exist.
 func TestHostilePrivateRepository(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		do string // $M is the marker, $E a folder with hostile configuration and hooks
-		// lost: the commit cannot be had; the import says so, the worktree stays, and the changes are saved
+		// lost says that the commit cannot be read. Then the import says so, the worktree stays, and the changes are saved.
 		lost bool
 	}{
 		"E1 .git of the worktree points to planted configuration": {do: `bare ignored/evil; cp -r "$E"/* ignored/evil; echo gitdir: ignored/evil > .git`},
@@ -70,7 +70,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 			tip := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD; echo y > undone")
 			in.sh(fmt.Sprintf("bare() { env -u GIT_DIR -u GIT_WORK_TREE git init -q --bare \"$1\"; }\nM='%s' E='%s' X='%s'\n%s\n", marker, evilDir,
 				filepath.Join(f.dir, ".git", "objects", other[:2], other[2:]), test.do))
-			_ = os.Remove(marker) // the attack's own git may have run it
+			_ = os.Remove(marker) // the attack's own git may have made it
 			got, err := in.tree.Import(context.Background(), boxed(in.tree))
 			f.none(marker)
 			if got.WIP == "" || f.repoShow(got.WIP, "undone") != "y" {
@@ -83,7 +83,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 				if err := in.tree.Remove(context.Background()); !isErr(err, ErrKept) {
 					t.Errorf("remove: %v", err)
 				}
-				f.private("k", "r2") // the next run is not held up
+				f.private("k", "r2") // the next run is not blocked
 				if kept, _ := filepath.Glob(f.repo.path("kept", "*", "files", "done")); len(kept) != 1 {
 					t.Errorf("kept: %q", kept)
 				}
@@ -104,7 +104,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 	}
 }
 
-// TestHugeFileThatGitReads: git on the host would take as much memory as the agent asks for.
+// An agent could make git on the host use any amount of memory.
 func TestHugeFileThatGitReads(t *testing.T) {
 	t.Parallel()
 	for _, make := range []func(*testing.T) *fixture{newFixture, newLayered} {
@@ -118,11 +118,10 @@ func TestHugeFileThatGitReads(t *testing.T) {
 	}
 }
 
-// TestUnsoundObjects brings what git refuses in objects that people did not make. Nothing of it may get into the
-// user's repository.
+// TestUnsoundObjects sends objects that git refuses. None of them may get into the user's repository.
 func TestUnsoundObjects(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ do, want string }{ // do prints a tree
+	tests := map[string]struct{ do, want string }{ // do prints the ID of a tree
 		"a folder named .git": {
 			`echo $DOTGIT`,
 			"hasDotgit",
@@ -162,7 +161,7 @@ func TestUnsoundObjects(t *testing.T) {
 				}
 				tip := in.sh("DOTGIT=" + dotgit + "; t=$(" + test.do + "); c=$(git commit-tree -p HEAD -m bad $t); git update-ref HEAD $c; git rev-parse HEAD")
 				if packed != "" {
-					_, _ = in.try("git repack -qad") // cannot pack what is missing
+					_, _ = in.try("git repack -qad") // git cannot pack missing objects
 				}
 				in.sh("git read-tree main")
 				got, err := in.tree.Import(context.Background(), boxed(in.tree))
@@ -180,7 +179,7 @@ func TestUnsoundObjects(t *testing.T) {
 	}
 }
 
-// Folders that are too deep are named, and everything else is imported.
+// Folders that are nested too deeply are named, and everything else is imported.
 func TestImportWithoutDeepFolders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// TestPrivateInEveryKindOfRepository works one issue in repositories that are not plain.
+// TestPrivateInEveryKindOfRepository works one issue in unusual repositories.
 func TestPrivateInEveryKindOfRepository(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		dir   string
 		setup func(f *fixture)
-		check string // runs inside, before the agent works
+		check string // runs in the sandbox before the agent works
 	}{
 		"spaces and other letters in the path": {dir: "mein Projekt é \"x\" #1"},
 		"sparse checkout": {setup: func(f *fixture) {
@@ -72,7 +72,7 @@ func TestPrivateInEveryKindOfRepository(t *testing.T) {
 	}
 }
 
-// workOne lets an agent commit and change something, and looks at what came back.
+// workOne lets an agent commit and change files, and checks the import.
 func workOne(f *fixture, check string) {
 	f.Helper()
 	in := f.private("k", "r1")
@@ -127,7 +127,7 @@ func TestPrivateWithSHA256(t *testing.T) {
 	workOne(f, "")
 }
 
-// TestPrivateFilters: a filter of the user's runs inside, where its program is; on the host it does not.
+// A user's filter runs in the sandbox, where its program is, and not on the host.
 func TestPrivateFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -175,7 +175,7 @@ func TestPrivateRebase(t *testing.T) {
 			if f.show(tip, "c") != "c" || f.ref("refs/heads/ralph/k") != tip || in.tree.Spec().Base != f.base() {
 				t.Errorf("rebased to %s onto %+v", tip, in.tree.Spec().Base)
 			}
-			if got := f.imported(in.tree); got.Tip != tip { // the old commit is still inside
+			if got := f.imported(in.tree); got.Tip != tip { // the old commit is still in the private repository
 				t.Errorf("the old tip came back: %+v", got)
 			}
 			in.repo = f.use(in.tree)
@@ -218,13 +218,13 @@ func TestPrivateOfManyFiles(t *testing.T) {
 	f.remove(in.tree)
 }
 
-// TestPrivateInterrupted stops an import in the middle and does it again, in another process's place.
+// TestPrivateInterrupted interrupts an import and repeats it as another process would.
 func TestPrivateInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	in := f.private("k", "r1")
 	tip := in.sh("echo b > b; git add b; git commit -qm work; git rev-parse HEAD; echo undone > undone")
-	// Remains of one that was killed, on the host and inside.
+	// Leftovers of a killed import, on the host and in the sandbox.
 	f.write(in.tree.quarantineDir(), "objects/pack/half.pack", "PACK")
 	f.write(filepath.Join(in.repo.GitDir, "import.old"), "git/index", "half")
 	stopped := errors.New("stopped")
@@ -243,7 +243,7 @@ func TestPrivateInterrupted(t *testing.T) {
 	f.remove(trees[0])
 }
 
-// Of too many new files the first are saved, with all changes of others; the rest is named and stays.
+// Of too many new files the first are saved, with all changes of other files; the rest is listed and stays.
 func TestManyNewFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ do, saved, named string }{
@@ -291,7 +291,7 @@ func TestPrivateBigFile(t *testing.T) {
 	}
 }
 
-// Commits are read whole, so that a pack may bring none that are longer than those in files of their own.
+// Commits are read as a whole, so the size limit also holds for commits in a pack.
 func TestPrivateBigCommit(t *testing.T) {
 	t.Parallel()
 	for name, packed := range map[string]string{"loose": "true", "packed": "git repack -qad"} {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// prune deletes an object, as the user's git does when no ref has it yet.
+// prune deletes an object, as the user's git does while no ref has it.
 func (f *fixture) prune(object string) {
 	f.Helper()
 	if err := os.Remove(filepath.Join(f.dir, ".git/objects", object[:2], object[2:])); err != nil {
@@ -18,7 +18,7 @@ func (f *fixture) prune(object string) {
 	}
 }
 
-// When objects of a key's refs are gone, the next run goes on without these refs, and so does an import.
+// If objects of a key's refs are gone, the next run and imports continue without these refs.
 func TestPrunedObjects(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(f *fixture, got Import) (object, ref string){
@@ -43,7 +43,7 @@ func TestPrunedObjects(t *testing.T) {
 
 				var log bytes.Buffer
 				f.repo.log = slog.New(slog.NewTextHandler(&log, nil))
-				if lost := name == "commits" && !private; !lost { // else the agent has lost them, too
+				if lost := name == "commits" && !private; !lost { // otherwise the agent has lost them, too
 					f.use(tree)
 					f.agent(tree, "echo z >more; git add more; git commit -qm more")
 					again := f.imported(tree)
@@ -69,7 +69,7 @@ func TestPrunedObjects(t *testing.T) {
 	}
 }
 
-// The user's git prunes what an import has stored, before a ref has it: it is fetched again.
+// The user's git prunes objects of an import before a ref has them: they are fetched again.
 func TestPruneDuringAnImport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -96,7 +96,7 @@ case " $* " in *" unpack-objects "*) test -e '` + pruned + `' || { touch '` + pr
 	f.git("fsck", "--connectivity-only")
 }
 
-// workIn makes a tree and runs a script in it, as an agent would.
+// workIn makes a tree and runs a script in it as an agent.
 func (f *fixture) workIn(key, run string, private bool, script string) *Tree {
 	f.Helper()
 	s := f.spec(key, run)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// branchWith makes a finished branch ralph/<key> of one commit.
+// branchWith makes a finished branch ralph/<key> with one commit.
 func (f *fixture) branchWith(key, file, content string) (tip string) {
 	f.Helper()
 	tree := f.add(key, "run-"+key)
@@ -50,7 +50,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// The checkout moves with its branch where the git directory is elsewhere, as a submodule's is.
+// The checkout moves with its branch also if the git directory is elsewhere, as in a submodule.
 func TestMergeIntoCheckoutWithGitDirElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -105,7 +105,7 @@ func TestMergeRefuses(t *testing.T) {
 		f := newFixture(t)
 		tip := f.branchWith("1", "a.txt", "theirs")
 		f.write(f.dir, "a.txt", "mine")
-		f.write(f.dir, "a-note", "mine") // which is in nobody's way
+		f.write(f.dir, "a-note", "mine") // not in the way
 		command := refuse(f, f.base(), tip, ErrDirty)
 		f.git("stash", "-q")
 		f.sh(f.dir, "sh", "-c", command)
@@ -209,7 +209,7 @@ func TestPush(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	bare := f.withRemote()
-	f.git("config", "remote.origin.mirror", "true") // ralph pushes single refs all the same
+	f.git("config", "remote.origin.mirror", "true") // ralph pushes single refs nevertheless
 	ctx := context.Background()
 	tree := f.add("k", "r1")
 	tip := f.commit(tree.Dir(), "b", "x", "work")
@@ -237,7 +237,7 @@ func TestPush(t *testing.T) {
 	if err := tree.Push(ctx, mine, nil, ClaimRecord{}); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
 		t.Errorf("push over theirs: %v", err)
 	}
-	// The next run continues at what people see; mine is kept.
+	// The next run continues from the branch that people see; the local tip is kept.
 	next := f.add("k", "r3")
 	if next.Start() != theirs || f.ref("refs/ralph/old/k/"+mine[:12]) != mine {
 		t.Errorf("start = %s, want %s", next.Start(), theirs)
@@ -288,8 +288,8 @@ func TestBranchesAndDrop(t *testing.T) {
 	}
 }
 
-// A branch is merged when the base has what it changes, in whatever commits; never when something is missing or it changes
-// nothing at all.
+// A branch counts as merged if the base has its changes, in any commits. It does not if a change is missing or if it
+// changes nothing.
 func TestBranchesThatAreSquashed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

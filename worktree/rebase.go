@@ -14,13 +14,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/replay"
 )
 
-// Rebase replays the branch onto base. A branch with merge commits is merged with base instead: a replay would lose what
-// only they hold. All of it happens on objects, without the files. The branch and the work ref move; an old tip that the
-// new one does not contain is kept under refs/ralph/old. On ErrConflict nothing changes.
+// Rebase replays the branch onto a new base. It merges the base into a branch with merge commits instead: a replay would
+// lose the resolutions in those commits. It works on objects only, without the files. It moves the branch and the work ref,
+// and keeps an old tip that the new one does not contain under refs/ralph/old. On ErrConflict nothing changes.
 //
-// Everything in the tree must be imported. In a linked worktree the files follow: uncommitted changes of tracked files are
-// saved first, as Import does, and taken out. The folders of a private tree do not follow; the next call of Sandbox makes
-// them anew.
+// Everything in the tree must be imported first. In a linked worktree the files are updated: uncommitted changes of tracked
+// files are saved as in Import, then removed from the files. The folders of a private tree are not updated; the next call
+// of Sandbox makes them anew.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
 	err = t.repo.locked(ctx, s.Key, "rebase "+s.Branch+" onto "+onto.Name, func() (err error) {
@@ -74,8 +74,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	return tip, t.finishMove(context.WithoutCancel(ctx), true)
 }
 
-// finishMove lets base and files follow a rebase whose refs have moved, also one that a crash has cut short. saved: the
-// files are known to be saved.
+// finishMove updates base and files after a rebase that moved the refs, also after a crash. saved: the files are saved.
 func (t *Tree) finishMove(ctx context.Context, saved bool) error {
 	rec := t.record()
 	m := rec.Moving
@@ -106,15 +105,15 @@ func (t *Tree) finishMove(ctx context.Context, saved bool) error {
 	})
 }
 
-// follow brings index and files to HEAD. After a crash, somebody may have changed files since: these changes are saved
-// first, as changes of the commit that the rebase has replaced.
+// follow updates index and files to HEAD. Somebody may have changed files since a crash: these changes are saved first,
+// relative to the commit that the rebase has replaced.
 func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 	files, admin := t.exists()
 	if !admin {
 		return nil
 	}
 	if files && !saved {
-		// git reset writes the index last.
+		// git reset writes the index last, so an index that equals HEAD means that the reset was complete.
 		there, err := t.git().Yes(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
 		if there {
 			return nil
@@ -126,7 +125,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 		if f.tree, err = t.snapshot(ctx, f.tip); err != nil && ctx.Err() != nil {
 			return err
 		}
-		if err != nil { // not wrapped: an importer.UnsavedError would say that all commits are imported
+		if err != nil { // not wrapped: an importer.UnsavedError would claim that all commits are imported
 			return fmt.Errorf("finish the rebase: files in %s have changed since and cannot be saved: %s", t.Dir(), err.Error())
 		}
 		wip, err := t.saveFiles(ctx, f, refs.wip)
@@ -144,7 +143,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 	if err != nil {
 		return err
 	}
-	// The folder is the agent's, and so would be a program that is found from there.
+	// An agent can write this folder, so git must not start programs that it finds there.
 	g := t.git().With(config.WithoutPrograms()...)
 	if _, err := g.Out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules", "HEAD"); err != nil {
 		return fmt.Errorf("check out the files: %w", err)
@@ -152,7 +151,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 	return nil
 }
 
-// onto makes the commits of tip on top of the new base.
+// onto makes the commits of tip anew on top of the new base.
 func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, error) {
 	rec := t.record()
 	m := record.Move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
@@ -165,7 +164,7 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, er
 		return m, err
 	}
 	g := t.repo.git
-	if rec.Spec.Private { // which merge driver runs would be the agent's choice
+	if rec.Spec.Private { // otherwise the agent could choose the merge driver that runs
 		g = g.With(config.WithoutPrograms()...)
 	}
 	scratch := filepath.Join(t.repo.temp, "rebase-"+rand.Text())

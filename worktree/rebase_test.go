@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// sideMerge makes a merge commit that holds a file of its own.
+// sideMerge makes a merge commit that adds its own file.
 const sideMerge = `git switch -qc side && echo s >side && git add side && git commit -qm side && git switch -q - &&
 	echo m >mine && git add mine && git commit -qm mine && git merge -q --no-commit --no-ff side &&
 	echo only >inmerge && git add inmerge && git commit -qm 'merge side'`
@@ -53,7 +53,7 @@ func TestRebaseKeepsAConflictThatWasResolved(t *testing.T) {
 	f.commit(f.dir, "a.txt", "person\n", "theirs")
 	f.sh(tree.Dir(), "sh", "-c", "git merge -q main; echo both >a.txt && git commit -qam merged")
 	merged := f.imported(tree).Tip
-	// The base that the merge contains already costs nothing.
+	// A base that the merge already contains needs no work.
 	if tip, err := tree.Rebase(context.Background(), f.base()); err != nil || tip != merged {
 		t.Errorf("onto what it contains: %s, %v", tip, err)
 	}
@@ -99,7 +99,7 @@ func TestRebase(t *testing.T) {
 	f.remove(tree)
 }
 
-// Uncommitted changes are saved and do not stand in the way, whether the agent has merged or not.
+// Uncommitted changes are saved and are not in the way, whether or not the agent has merged.
 func TestRebaseOfADirtyTree(t *testing.T) {
 	t.Parallel()
 	for _, merged := range []bool{false, true} {
@@ -145,7 +145,7 @@ func TestRebaseOfADirtyTree(t *testing.T) {
 	}
 }
 
-// TestReplay holds the replay of commits to git's own rebase: same messages, authors, files and empty commits.
+// TestReplay compares the replay of commits with git's own rebase: same messages, authors, files and empty commits.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -169,7 +169,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestRebaseCrash ends a rebase before and after its refs have moved, as a power loss would.
+// TestRebaseCrash stops a rebase before and after its refs have moved, like a power loss.
 func TestRebaseCrash(t *testing.T) {
 	t.Parallel()
 	for name, moved := range map[string]bool{"before the refs move": false, "before the files follow": true} {
@@ -208,8 +208,7 @@ func TestRebaseCrash(t *testing.T) {
 	}
 }
 
-// TestRebaseCrashKeepsEdits edits a file after a crash and before the files have followed, or before ralph has noted that
-// they have.
+// TestRebaseCrashKeepsEdits edits a file after a crash, before the files were updated or before ralph has recorded that.
 func TestRebaseCrashKeepsEdits(t *testing.T) {
 	t.Parallel()
 	for name, followed := range map[string]bool{"the files have not followed": false, "the files have followed": true} {

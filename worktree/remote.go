@@ -10,33 +10,34 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Remote is the name of the remote that holds claims and gets branches; empty when there is none.
+// Remote returns the name of the remote for claims and pushes; empty if there is none.
 func (r *Repo) Remote() string { return r.opts.Remote }
 
-// Notes are the notes on commits, which the remote shares.
+// Notes returns the store of notes on commits, which is shared through the remote.
 func (r *Repo) Notes() note.Store {
 	return note.Store{Git: r.git, Objects: r.objects, Talk: r.remote.Talk, Remote: r.opts.Remote}
 }
 
-// RemoteTips are where branches are on the remote, by name, with their commits fetched. A branch that the remote lacks is left out.
+// RemoteTips fetches the tips of branches on the remote and returns them by branch name, without missing branches.
 func (r *Repo) RemoteTips(ctx context.Context, branches ...string) (map[string]string, error) {
 	return r.remote.Tips(ctx, branches...)
 }
 
-// RemoteBranches are where the remote's branches are whose names begin with the prefix, by their refs.
+// RemoteBranches returns the tips of the remote's branches whose names begin with prefix, by ref.
 func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]string, error) {
 	return r.remote.Branches(ctx, prefix)
 }
 
-// Push pushes exactly tip to the branch on the remote, with a lease on the value that was there when the tree was
-// added (or last pushed). With a claim, its record becomes r in the same step; see [claim.Claim.Publish]. It fails with ErrMoved
-// when somebody else moved the branch and with ErrDeclined when the remote refuses, such as by a hook or a protected branch, and
-// wraps ErrRemote when the remote cannot be reached. Pushing what is there already is not an error.
+// Push pushes exactly tip to the branch on the remote. The push is conditional on the branch's value when the tree was
+// added or last pushed. With a claim, its record becomes r in the same transaction; see [claim.Claim.Publish]. Push fails
+// with ErrMoved if somebody else has moved the branch, and with ErrDeclined if the remote refuses, for example because of a
+// hook or a protected branch. It wraps ErrRemote if the remote cannot be reached. Pushing the same tip again is not an
+// error.
 func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord) (err error) {
 	rec := t.record()
 	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}
 	switch {
-	case c != nil && move.Old == tip: // others may have added to it since
+	case c != nil && move.Old == tip: // leave the branch: others may have added commits since
 		err = c.SetRecord(ctx, r)
 	case c != nil:
 		err = c.Publish(ctx, r, move)

@@ -12,9 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
-// Remove deletes the worktree (never the refs). After a call of Sandbox it fails with ErrKept until all is imported. A
-// tree whose import has failed twice in the same way is put into a folder that ralph never deletes, for a person: an
-// [*AsideError] names it. Removing what is half made, half removed or gone is not an error.
+// Remove deletes the worktree, but no refs. After a call of Sandbox it fails with ErrKept until everything is imported. It
+// moves a tree whose imports keep failing to a folder that ralph never deletes, and returns an [*AsideError] that names
+// this folder. It succeeds for a tree that is half made, half removed or gone.
 func (t *Tree) Remove(ctx context.Context) error {
 	key := t.Spec().Key
 	return t.repo.locked(ctx, key, "remove worktree of "+key, t.remove)
@@ -27,7 +27,7 @@ func (t *Tree) remove() error {
 	}
 	rec := t.record()
 	if !rec.Over() {
-		if files && rec.Spec.Private { // git must find no repository of an agent's in a folder that is named to a person
+		if files && rec.Spec.Private { // a folder that ralph shows to a person must not lead git to an agent's repository
 			return cmp.Or(t.hideGit(), ErrKept)
 		}
 		return ErrKept
@@ -39,13 +39,13 @@ func (t *Tree) remove() error {
 	return cmp.Or[error](t.moveAside(aside.Dir), aside)
 }
 
-// Discard deletes the worktree (never the refs) with everything in it.
+// Discard deletes the worktree with everything in it, but no refs.
 func (t *Tree) Discard(ctx context.Context) error {
 	key := t.Spec().Key
 	return t.repo.locked(ctx, key, "discard worktree of "+key, t.discard)
 }
 
-// discard deletes files, git's record and ralph's own, in this order: after a crash the record finds the rest.
+// discard deletes files, git's record and ralph's record, in this order: after a crash, ralph's record leads to the rest.
 func (t *Tree) discard() error {
 	r := t.repo
 	gitDir := t.record().GitDir
@@ -63,8 +63,8 @@ func (t *Tree) discard() error {
 	return r.records.Remove(t.name)
 }
 
-// setAside keeps the files and the private repository of a run whose work cannot be imported, and frees the key for the
-// next run. What was imported before stays on the branch.
+// setAside moves the files and the private repository of a run whose work cannot be imported to the kept folder, so that
+// the key is free for the next run. Work imported before stays on the branch.
 func (t *Tree) setAside(why error) error {
 	kept := t.keptDir()
 	t.repo.log.Warn("work of an earlier run cannot be imported; its files and its repository are kept", "run", t.Spec().Run, "kept", kept, "error", why)
@@ -73,7 +73,7 @@ func (t *Tree) setAside(why error) error {
 
 func (t *Tree) keptDir() string { return t.repo.path("kept", t.name+"-"+rand.Text()) }
 
-// moveAside moves files and private repository.
+// moveAside moves files and private repository to a folder.
 func (t *Tree) moveAside(to string) error {
 	folders := map[string]string{"files": t.Dir(), "repository": t.privateDir(), "given": t.givenDir()}
 	if err := leftover.MoveAside(to, folders); err != nil {

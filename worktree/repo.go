@@ -30,7 +30,7 @@ type Repo struct {
 	at      Location
 	opts    Options
 	log     *slog.Logger
-	git     git.Runner // pinned to the checkout that the user stands in
+	git     git.Runner // pinned to the user's current checkout
 	remote  *remote.Remote
 	objects git.Store
 	names   refname.Names
@@ -40,27 +40,27 @@ type Repo struct {
 	trash   *trash.Bin
 	temp    string // temporary files of this process
 	self    claim.Process
-	// statusTime is how long git status may look at files of an agent's.
+	// statusTime limits git status on files that an agent can write.
 	statusTime time.Duration
 	now        func() time.Time
 	links      diff.LinkCache
 }
 
-// Location is a repository and the checkout that the user stands in.
+// Location identifies a repository and the user's current checkout of it.
 type Location = git.Location
 
-// Locate finds the repository that dir is in, before anything is opened.
+// Locate finds the repository that contains dir, without opening it.
 func Locate(ctx context.Context, dir string) (Location, error) { return git.Locate(ctx, dir) }
 
-// StateDir is the repository's folder below root, the folder with the state of all repositories; see [statedir.Find].
+// StateDir returns the repository's state folder below root, which has the state of all repositories; see [statedir.Find].
 func StateDir(ctx context.Context, root string, p Location) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
-// staleLock is the age from which a lock file on one of ralph's refs is a killed git's. A lease is over by then, too.
+// staleLock is the age at which a lock on one of ralph's refs must be from a killed git. A lease has expired by then.
 const staleLock = 15 * time.Minute
 
-// statusTime is the default of Repo.statusTime. After it the files are looked at as those of a sandbox are.
+// statusTime is the default of Repo.statusTime. When it is over, the files are read with the import script instead.
 const statusTime = time.Minute
 
 // Open opens the repository whose checkout top is at dir.
@@ -136,7 +136,7 @@ func namespaceDir(namespace string) string {
 	return filepath.Join("namespaces", namespace)
 }
 
-// path joins below the state folder. All namespaces share the locks, because they share the repository.
+// path returns a path below the state folder. All namespaces share the locks, because they share the repository.
 func (r *Repo) path(elem ...string) string {
 	if elem[0] == "locks" {
 		return filepath.Join(r.opts.StateDir, filepath.Join(elem...))
@@ -144,37 +144,38 @@ func (r *Repo) path(elem ...string) string {
 	return filepath.Join(r.opts.StateDir, namespaceDir(r.opts.Namespace), filepath.Join(elem...))
 }
 
-// StateDir is the folder of ralph's own files, in its canonical form. All namespaces share it.
+// StateDir returns ralph's folder for this repository, with symbolic links resolved. All namespaces share it.
 func (r *Repo) StateDir() string { return r.opts.StateDir }
 
-// Freeing reports whether folders of removed worktrees are still being deleted, so that the disk will have more room.
+// Freeing reports whether folders of removed worktrees are still being deleted, so that disk space will be freed.
 func (r *Repo) Freeing() bool { return r.trash.Freeing() }
 
-// Dir is the top of the user's checkout.
+// Dir returns the top of the user's checkout.
 func (r *Repo) Dir() string { return r.at.Top }
 
-// Base resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at Dir, and wraps ErrNoBase when
-// there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
+// Base resolves ref: a branch, tag, remote branch or commit. An empty ref means the branch checked out at Dir. Base wraps
+// ErrNoBase if there is none or it has no commits. If names clash, a branch comes before a remote branch, and that before a
+// tag.
 func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 	return base.Find(ctx, r.git, r.at, ref)
 }
 
-// Settled fails with ErrUnended while a merge, a rebase or the like has not ended in the user's checkout.
+// Settled fails with ErrUnended while a merge, rebase or the like is unfinished in the user's checkout.
 func (r *Repo) Settled(ctx context.Context) error {
 	return operation.Settled(ctx, r.git, r.at.GitDir, r.at.Top)
 }
 
-// BranchName is the short name of the branch for a key.
+// BranchName returns the short name of the key's branch.
 func (r *Repo) BranchName(key string) string {
 	return strings.TrimPrefix(r.names.Branches, git.Heads) + key
 }
 
-// Contains reports whether commit is outer, or an ancestor of it.
+// Contains reports whether commit equals outer or is an ancestor of it.
 func (r *Repo) Contains(ctx context.Context, outer, commit string) (bool, error) {
 	return r.git.Contains(ctx, outer, commit)
 }
 
-// Has reports whether the commit has a file or folder at the path from the top.
+// Has reports whether the commit has a file or folder at path, relative to the top.
 func (r *Repo) Has(ctx context.Context, commit, path string) (bool, error) {
 	out, err := r.git.Out(ctx, "ls-tree", "--name-only", "-z", commit, "--", path)
 	return out != "", err

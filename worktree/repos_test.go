@@ -148,7 +148,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A repository that was moved while runs were on goes on with what they left.
+// After a repository was moved during runs, ralph continues their work.
 func TestMovedRepository(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{false, true} {

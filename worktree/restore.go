@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// restore makes the folders around the files of a private tree again when they were deleted, so that the rest can be imported.
+// restore recreates deleted folders around the files of a private tree, so that the files can be imported.
 func (t *Tree) restore(ctx context.Context) error {
 	rec := t.record()
 	gone := func(dir string) bool {
@@ -39,7 +39,7 @@ func (t *Tree) restore(ctx context.Context) error {
 	if err == nil && noGiven {
 		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.At, tip})...)
 	}
-	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // the user's repository does not have the commits either
+	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // the user's repository lacks the commits, too
 		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
 	}
 	if err != nil || !noRepo {

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// onSmallDisk gives the fixture a state folder on a file system of its own; resize changes how big that is.
+// onSmallDisk gives the fixture a state folder on its own file system; resize changes its size.
 func onSmallDisk(t *testing.T, f *fixture) (resize func(mib string)) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -39,7 +39,7 @@ func onSmallDisk(t *testing.T, f *fixture) (resize func(mib string)) {
 	return func(mib string) { mount(unix.MS_REMOUNT, mib) }
 }
 
-// On a disk that is nearly full what is small is saved, and what would fill it stays where it is until there is room.
+// On a nearly full disk, small files are saved. Files that would fill it stay where they are until there is space.
 func TestImportOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	const junk = "head -c 20000000 /dev/urandom >a-junk; truncate -s 1T b-hole; echo draft >draft; echo more >>a.txt"
@@ -83,7 +83,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 	}
 }
 
-// Commits that there is no room for stay in the private repository, and come when there is.
+// Commits without space stay in the private repository and are imported later.
 func TestCommitsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -103,7 +103,7 @@ func TestCommitsOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A commit is imported however many files beside it there is no room for.
+// A commit is imported no matter how many other files lack space.
 func TestCommitBesideManyFilesOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, mib := range []int{6, 9, 12, 15, 18, 21, 24, 27} {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stressEnv makes the test binary one more ralph process: "<checkout>|<state folder>|<number>".
+// stressEnv makes the test binary another ralph process: "<checkout>|<state folder>|<number>".
 const stressEnv = "RALPH_WORKTREE_STRESS"
 
 func splitLines(s string) []string { return strings.Split(s, "\n") }
 
-// stressChild works several issues one after the other, on three goroutines.
+// stressChild works several issues in succession, on three goroutines.
 func stressChild(job string) error {
 	parts := strings.Split(job, "|")
 	ctx := context.Background()
@@ -78,7 +78,7 @@ func TestManyProcessesAtOnce(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var user sync.WaitGroup
-	user.Go(func() { // the user's own git cleans up all the time
+	user.Go(func() { // the user's own git cleans up continuously
 		for {
 			select {
 			case <-stop:

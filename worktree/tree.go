@@ -22,39 +22,37 @@ import (
 
 var errDetached = errors.New("the tree is a throw-away checkout without a branch")
 
-// Private is what a sandbox may see of git: the run's private repository, writable, and object folders, read-only.
+// Private lists what a sandbox may see of git: the run's private repository, writable, and object folders, read-only.
 type Private struct {
 	GitDir  string
 	Objects []string
-	Lower   string // the folder with the files that the worktree is laid over; empty: it has all of them
-	Setup   string // another one, which is over Lower: see AddSetup
+	Lower   string // the folder of the layer below the worktree; empty if the worktree has all files
+	Setup   string // a folder laid over Lower; see AddSetup
 }
 
-// Inside runs a command in the run's sandbox, in the worktree's folder. An error means that the command is not known to
-// have run to its end.
+// Inside runs a command in the run's sandbox, in the worktree. After an error, the command may not have run to its end.
 type Inside func(ctx context.Context, c Command) (exitCode int, err error)
 
-// Command is one command for Inside. Env is added to the sandbox's environment.
+// Command is a command for Inside. Env is added to the sandbox's environment.
 type Command struct {
 	Argv, Env      []string
 	Stdout, Stderr io.Writer
 }
 
-// Tree is the worktree of one run. It is safe for concurrent use. Changes of refs and files are made one at a time for one
-// key, across processes.
+// Tree is the worktree of one run, safe for concurrent use. Changes are serialised per key, across processes.
 type Tree struct {
 	repo *Repo
-	name string // of its folder and of its record
+	name string // name of its folder and of its record
 
 	mu     sync.Mutex
 	rec    record.Record // guarded by mu
 	config git.Config    // guarded by mu; nil: not read yet
 }
 
-// Spec is what the tree was made for. After Rebase its Base is the new one.
+// Spec returns the spec that the tree was made for. After Rebase, its Base is the new one.
 func (t *Tree) Spec() Spec { return t.record().Spec }
 
-// Dir is the absolute path of the worktree. Laid over a layer, it has only what differs. It is in a folder of its own then.
+// Dir returns the absolute path of the worktree. In a layered tree it has only the files that differ from the layer.
 func (t *Tree) Dir() string {
 	if t.record().Spec.Private {
 		return filepath.Join(t.folder(), "files")
@@ -62,25 +60,24 @@ func (t *Tree) Dir() string {
 	return t.folder()
 }
 
-// Layered reports that the tree is laid over a layer: only a sandbox that can show layers shows all of its files.
+// Layered reports whether the tree is laid over a layer. Only a sandbox that supports layers shows all its files then.
 func (t *Tree) Layered() bool { rec := t.record(); return rec.Layer+rec.Setup != "" }
 
-// Used reports a private tree on which a sandbox has been open: nothing is copied into it any more.
+// Used reports whether a sandbox has been open on a private tree. Nothing may be copied into it then.
 func (t *Tree) Used() bool { rec := t.record(); return rec.Spec.Private && rec.Used }
 
 func (t *Tree) folder() string { return t.repo.path("worktrees", t.name) }
 
-// Folders are what runs in the worktree may write: the worktree, and the private repository, which need not exist.
+// Folders returns the folders that commands in the worktree may write. The second, the private repository, need not exist.
 func (t *Tree) Folders() []string { return []string{t.Dir(), t.privateDir()} }
 
-// Start is the commit the run began at; it differs from Base when the run continued earlier work.
+// Start returns the commit at which the run began. It differs from Base if the run continued earlier work.
 func (t *Tree) Start() string { return t.record().Start }
 
-// Unsaved reports whether something in the tree may be on no ref of ralph's.
+// Unsaved reports whether the tree may have work that is on none of ralph's refs.
 func (t *Tree) Unsaved() bool { return t.record().InUse && !t.record().Spec.Detached }
 
-// Waits reports that the tree is unsaved because an import failed for a reason that passes by itself: it stays, and Import
-// may be called again later.
+// Waits reports whether the tree is unsaved because of a temporary failure of an import, which may be repeated later.
 func (t *Tree) Waits() bool { rec := t.record(); return t.Unsaved() && rec.Waits() }
 
 func (t *Tree) record() record.Record {
@@ -89,7 +86,7 @@ func (t *Tree) record() record.Record {
 	return t.rec
 }
 
-// update changes the record in memory and, durably, on disk.
+// update changes the record in memory and durably on disk.
 func (t *Tree) update(change func(*record.Record)) error { return t.store(change, true) }
 
 func (t *Tree) store(change func(*record.Record), durable bool) error {
@@ -104,10 +101,10 @@ func (t *Tree) store(change func(*record.Record), durable bool) error {
 	return nil
 }
 
-// treeRefs are where a key's refs are; an empty one does not exist.
+// treeRefs are the commits of a key's refs; "" if a ref does not exist.
 type treeRefs struct{ branch, work, wip string }
 
-// tip is the last commit that is known to be imported.
+// tip returns the last commit that is known to be imported.
 func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.branch, start) }
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
@@ -124,7 +121,7 @@ func (t *Tree) readSpan(ctx context.Context, tip string) (span.Span, error) {
 	return t.repo.spans.Read(ctx, t.Spec().Base.Commit, tip)
 }
 
-// locked does one thing at a time for a key. doing is the beginning of each error.
+// locked runs do with the key's lock held. It prefixes errors with doing.
 func (r *Repo) locked(ctx context.Context, key, doing string, do func() error) error {
 	unlock, err := filelock.Lock(ctx, r.path("locks", "key-"+key))
 	if err == nil {
@@ -137,8 +134,7 @@ func (r *Repo) locked(ctx context.Context, key, doing string, do func() error) e
 	return nil
 }
 
-// Trees lists the worktrees ralph has made here, those of crashed runs included. The trees are
-// also returned with a [*record.Errors].
+// Trees lists ralph's worktrees here, including those of crashed runs. The list is valid even with a [*record.Errors].
 func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -151,7 +147,7 @@ func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 	return trees, err
 }
 
-// exists reports whether the worktree's files, and git's record of a linked one, are there.
+// exists reports whether the worktree's files exist, and whether git's record of a linked worktree does.
 func (t *Tree) exists() (files, admin bool) {
 	_, errFiles := os.Lstat(t.Dir())
 	if t.record().Spec.Private {
@@ -161,15 +157,15 @@ func (t *Tree) exists() (files, admin bool) {
 	return errFiles == nil, errAdmin == nil
 }
 
-// halfMade reports that the worktree was never finished: git writes the index last. An index overrules the record, whose
-// last change a power loss may have undone.
+// halfMade reports whether making the worktree was cut short: git writes the index last. The index overrules the record,
+// whose last change a power loss may have undone.
 func (t *Tree) halfMade() bool {
 	rec := t.record()
 	_, err := os.Lstat(filepath.Join(t.adminDir(), "index"))
 	return rec.Making && !rec.Used && errors.Is(err, fs.ErrNotExist)
 }
 
-// adminDir is the git directory of the tree.
+// adminDir returns the tree's git directory.
 func (t *Tree) adminDir() string {
 	if gitDir := t.record().GitDir; gitDir != "" {
 		return gitDir
@@ -177,7 +173,7 @@ func (t *Tree) adminDir() string {
 	return t.privateDir()
 }
 
-// userConfig is the user's git configuration as it applies in the worktree, read once for each Tree.
+// userConfig returns the user's git configuration for the worktree. It is read once per Tree.
 func (t *Tree) userConfig(ctx context.Context) (git.Config, error) {
 	t.mu.Lock()
 	known := t.config

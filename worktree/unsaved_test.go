@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A tree that an agent has worked in counts as unsaved until it is imported. Discard loses what is not.
+// A tree in which an agent has worked counts as unsaved until it is imported. Discard loses unsaved work.
 func TestUnsaved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -15,7 +15,7 @@ func TestUnsaved(t *testing.T) {
 	}
 	want := func(unsaved bool) {
 		t.Helper()
-		trees, err := f.repo.Trees(t.Context()) // as another process sees it
+		trees, err := f.repo.Trees(t.Context()) // as another process reads them
 		if err != nil || tree.Unsaved() != unsaved || trees[0].Unsaved() != unsaved {
 			t.Errorf("unsaved is %v, %v, want %v", tree.Unsaved(), err, unsaved)
 		}
@@ -41,8 +41,8 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// Commits on no branch of ralph's own name are looked for on people's; changes of before the last commit are told from
-// those on it.
+// If commits are not on ralph's branch, Branches looks for them on the user's branches. It distinguishes changes saved
+// before the last commit from those saved on it.
 func TestBranchesPlaceSavedWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// TestUnsoundChanges leaves uncommitted what git's own check refuses. It is left out, by name; all else is saved, and the
-// user's repository stays sound.
+// Uncommitted files that git's own check refuses are left out and named. All others are saved, and the user's repository
+// stays sound.
 func TestUnsoundChanges(t *testing.T) {
 	t.Parallel()
 	const submodule = `printf '[submodule "s"]\n\tpath = s\n\turl = ./s\n\tupdate = !touch x\n'`
@@ -50,7 +50,7 @@ func TestUnsoundChanges(t *testing.T) {
 	}
 }
 
-// A file that was sound and is changed into one that is not stays as it was in the commit.
+// A file whose new content is refused keeps its committed content.
 func TestUnsoundChangeOfACommittedFile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

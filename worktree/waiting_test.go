@@ -12,7 +12,7 @@ import (
 )
 
 // However often an import fails because of the machine or the engine, the work stays in place, and no other run of the key
-// takes its place. It is imported when that has passed.
+// replaces it. It is imported once the cause is gone.
 func TestPassingFailureKeepsTheWork(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]Inside{
@@ -70,7 +70,7 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 	}
 }
 
-// Files of which the sandbox could make no tree do not pass for a worktree without changes.
+// If the sandbox could make no tree of the files, the worktree does not count as unchanged.
 func TestNoTreeOfTheFiles(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

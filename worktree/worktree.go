@@ -1,9 +1,9 @@
-// Package worktree is all of ralph's git: the repository it works for, the worktree of each run, the import of what an
-// agent committed, the claims that keep two ralphs off one issue, and publishing. Its callers are package pool and the
-// commands in internal/cli.
+// Package worktree wraps everything that ralph does with git: it opens the user's repository, makes a worktree for each
+// run, imports the commits and changes of agents, takes the claims that keep two ralphs off one issue, and pushes results.
+// Its callers are package pool and the commands in internal/cli.
 //
-// The git program does all writing (except small objects, see package git). It is started hardened, never discovers a
-// repository in a folder that an agent can write, runs no hook and never prompts. Everything here is safe for concurrent
+// The git program does all writing, except of small objects (see package git). It is started hardened: it never discovers
+// a repository in a folder that an agent can write, runs no hook and never prompts. The package is safe for concurrent
 // use, by goroutines and by several ralph processes on one repository.
 //
 // Refs that ralph owns, in the user's repository; a namespace comes after "refs/ralph/" and "refs/heads/ralph-":
@@ -31,39 +31,39 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// Errors that callers act on; each is wrapped with details.
+// Errors for callers to check; each is wrapped with details.
 var (
-	// ErrTaken: somebody else holds the claim; see [*TakenError].
+	// ErrTaken means that somebody else holds the claim; see [*TakenError].
 	ErrTaken = claim.ErrTaken
-	// ErrLost: the claim is not ours any more. Stop at once, write nothing outward.
+	// ErrLost means that the claim was lost. Stop at once, and publish nothing.
 	ErrLost = claim.ErrLost
-	// ErrVersion: a newer version of ralph wrote the claim, or the record of a worktree.
+	// ErrVersion means that a newer version of ralph wrote the claim, or the record of a worktree.
 	ErrVersion = claim.ErrVersion
-	// ErrNoBase: no branch with commits is named or checked out.
+	// ErrNoBase means that no branch with commits is named or checked out.
 	ErrNoBase = base.ErrNone
-	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
+	// ErrDirty means that a merge would overwrite uncommitted changes of a checkout.
 	ErrDirty = merge.ErrDirty
-	// ErrUnended: a merge, a rebase or the like has not ended in the user's checkout.
+	// ErrUnended means that a merge, rebase or the like is unfinished in the user's checkout.
 	ErrUnended = operation.ErrUnended
-	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
+	// ErrFiltered means that git would run a filter, other than Git LFS, in a folder that an agent can write.
 	ErrFiltered = merge.ErrFiltered
-	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
+	// ErrConflict means that a rebase or merge conflicts. Nothing was changed.
 	ErrConflict = merge.ErrConflict
-	// ErrLate: an import did not end in time. Such a tree is set aside when it is removed.
+	// ErrLate means that an import took too long. Removing such a tree sets it aside.
 	ErrLate = importer.ErrLate
-	// ErrMoved: a ref is not at the expected commit any more.
+	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = git.ErrMoved
-	// ErrKept: removing would destroy commits or changes that are not imported.
+	// ErrKept means that removing would destroy commits or changes that are not imported.
 	ErrKept = leftover.ErrKept
-	// ErrRemote: the remote cannot be reached, or refuses; local work is not affected.
+	// ErrRemote means that the remote cannot be reached, or refuses. Local work is not affected.
 	ErrRemote = git.ErrRemote
-	// ErrAway: it does not answer, or has a fault of its own, however often it was tried. It is an ErrRemote.
+	// ErrAway means that the remote does not answer, or has a fault of its own, after all retries. It is an ErrRemote.
 	ErrAway = git.ErrAway
-	// ErrDeclined: the remote was reached and does not accept this push.
+	// ErrDeclined means that the remote was reached and refused the push.
 	ErrDeclined = git.ErrDeclined
 )
 
-// Spec is what one run's worktree is made for.
+// Spec describes what a run's worktree is made for.
 type Spec = record.Spec
 
 // Base is the commit that a run starts from.
@@ -72,26 +72,27 @@ type Base = record.Base
 // Options configures a Repo. StateDir is required.
 type Options struct {
 	StateDir string   // ralph's state folder for this repository (mode 0700)
-	Location Location // what Locate has found for the folder; zero: Open looks for it
-	// HostDir is a folder that all clones on this host share. It has the claims that a clone could not leave on the remote, and beside
-	// it is a list of the machine's boots. It need not exist; default: "left" in StateDir, which other clones do not read.
+	Location Location // result of Locate for the folder; if zero, Open calls Locate
+	// HostDir is a folder shared by all clones on this host. It holds claims that a clone could not leave on the remote; a
+	// list of the machine's boots is beside it. It need not exist. Default: "left" in StateDir, which other clones do not
+	// read.
 	HostDir string
-	// Namespace keeps the refs and worktrees of two trackers on one repository apart; it may be empty.
+	// Namespace separates the refs and worktrees of two trackers on one repository; it may be empty.
 	Namespace string
-	// Remote is the name of the remote that holds claims and gets branches; empty: this repository only.
+	// Remote is the name of the remote for claims and pushes; empty: this repository only.
 	Remote string
-	// Credentials give user name and secret for the remote's host over HTTPS, afresh for each command; nil leaves that to
-	// the user's own credential helpers. Git gets them in its environment only.
+	// Credentials returns user name and secret for the remote's host over HTTPS, and is called for each command. Git gets
+	// them only in its environment. If nil, the user's own credential helpers apply.
 	Credentials func(ctx context.Context) (user, secret string, err error)
-	// Private are files of the user's checkout, relative to its top, that are never copied into a worktree.
+	// Private lists files of the user's checkout, relative to its top, that are never copied into a worktree.
 	Private []string
-	// Sleep waits between two tries of a remote that does not answer; nil: the real time.
+	// Sleep waits between two attempts to reach a remote that does not answer; nil: real time.
 	Sleep      func(ctx context.Context, d time.Duration) error
-	Now        func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
-	Layers     int64            // bytes for the checkouts of base commits over which private trees are laid; 0: no tree is
-	LayersFrom int              // number of files from which on a repository has such checkouts; 0: 2,000
-	MinFree    int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: any
-	Caps       importer.Caps    // limit one import from a private repository
-	// Log gets what nobody has to act on; nil discards it.
+	Now        func() time.Time // clock by which claims expire, for machines that share one; nil: this machine's
+	Layers     int64            // bytes for shared checkouts of base commits below private trees; 0: no layers
+	LayersFrom int              // number of files from which a repository gets such checkouts; 0: 2,000
+	MinFree    int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: no limit
+	Caps       importer.Caps    // limits of one import from a private repository
+	// Log gets messages that need no action; nil discards them.
 	Log *slog.Logger
 }

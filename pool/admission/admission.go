@@ -1,7 +1,7 @@
-// Package admission lets runs begin while the caps of their project have room.
+// Package admission lets runs begin while the caps of their project are not used up.
 //
-// The most that a run may spend is reserved before it begins, so that two runs do not count on the same rest of a cap. Packages
-// pool and pool/run call it; package pool/ledger admits the requests of a run's agent.
+// It reserves the most that a run may use before the run begins, so that two runs do not rely on the same rest of a cap.
+// Its callers are packages pool and pool/run; package pool/ledger admits the requests of a run's agent.
 package admission
 
 import (
@@ -18,29 +18,29 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
+// Desk admits the runs of one process. It is safe for concurrent use if its fields do not change after the first use.
 type Desk struct {
 	Store   journal.Store
 	Pool    string          // namespace of the store's records
 	Account *ledger.Account // nil: there are no caps
-	Budget  loop.Budget     // of one run
-	// Estimate is what may count for an iteration before it starts.
+	Budget  loop.Budget     // budget of one run
+	// Estimate is the usage that may count for an iteration before it starts.
 	Estimate loop.Budget
-	Dead     func(journal.Record) bool // no process works on the run any more
-	Lock     string                    // file that processes lock from a look at the caps until the run is on record
+	Dead     func(journal.Record) bool // reports whether no process works on the run any more
+	Lock     string                    // file that processes lock from reading the caps until the run is recorded
 }
 
-// Shared is a Store that several machines share. They admit runs one at a time.
+// Shared is a Store that several machines share. The machines admit runs one at a time.
 type Shared interface {
-	// Begin waits until no other machine looks at the caps. An error of end means that another may have done so meanwhile, or may
-	// not see what was saved.
+	// Begin waits until no other machine is reading the caps. An error of end means that another one may have read them
+	// meanwhile, or may not see what was saved.
 	Begin(ctx context.Context, pool string) (end func() error, err error)
-	// Others lists the runs that other machines are doing.
+	// Others returns the runs in progress on other machines.
 	Others(ctx context.Context, pool string) ([]journal.Record, error)
 }
 
-// Admit stores the record of a run that begins, with what the caps leave for it; Skip explains the error. A run without an
-// agent spends nothing.
+// Admit stores the record of a beginning run, with what the caps leave for it. Skip explains its error. A run without an
+// agent uses nothing.
 func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
 	if rec.Agent != "" && d.Account != nil {
 		if err := os.MkdirAll(filepath.Dir(d.Lock), 0o700); err != nil {
@@ -73,19 +73,19 @@ func (d *Desk) grant(ctx context.Context, rec *journal.Record) error {
 		return err
 	}
 	rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
-	// Others that begin at the same time find it spent.
+	// So that runs that begin at the same time find the amount used.
 	rec.Reserved = rec.Reserved.Larger(agents.Usage{Input: d.Estimate.Tokens, CostUSD: d.Estimate.CostUSD})
 	return d.Store.Save(ctx, *rec)
 }
 
-// Full says why no run can begin now; nil: one can.
+// Full returns why no run can begin now, or nil.
 func (d *Desk) Full(ctx context.Context) error {
 	_, err := d.left(ctx)
 	return err
 }
 
-// left is what the caps leave when every running run, in any process, spends all of its own. A dead run spends nothing more, even
-// if it is not recovered yet.
+// left returns what the caps leave if every run in progress, in any process, uses its whole reservation. A dead run uses
+// nothing more, even before it is recovered.
 func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	if d.Account == nil {
 		return loop.Budget{}, nil
@@ -111,7 +111,7 @@ func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	return d.Account.Left(ctx, reserved)
 }
 
-// Skip is why an issue is not worked after an error of Admit or Full; nil for other errors than a spent cap.
+// Skip returns why an issue is not worked after an error of Admit or Full; nil unless a cap is used up.
 func Skip(err error) *journal.Skip {
 	if spent, ok := errors.AsType[*ledger.SpentError](err); ok {
 		return &journal.Skip{Code: journal.SkipCap, Detail: spent.Error(), Until: spent.Until}

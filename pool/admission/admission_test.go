@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// store does something else after its first look at the records.
+// store calls a function after its first read of the records.
 type store struct {
 	journaltest.Memory
 	once  sync.Once
@@ -27,7 +27,7 @@ func (s *store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	return found, err
 }
 
-// Runs of two processes that begin at the same time do not both count on all that is left.
+// Runs of two processes that begin at the same time do not both rely on everything that is left.
 func TestTwoProcessesReserve(t *testing.T) {
 	t.Parallel()
 	lock := filepath.Join(t.TempDir(), "locks", "admission")
@@ -47,7 +47,7 @@ func TestTwoProcessesReserve(t *testing.T) {
 		var second sync.WaitGroup
 		s.first = func() {
 			second.Go(func() { begin(1) })
-			synctest.Wait() // it has looked, too, or waits
+			synctest.Wait() // the other process has read the records, too, or waits
 		}
 		begin(0)
 		second.Wait()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// It is said what is wrong with an address, and not that nothing answers there.
+// The error names the mistake in an address, and does not say that nothing answers there.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for where, want := range map[string]string{

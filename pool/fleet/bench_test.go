@@ -16,8 +16,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// BenchmarkRow is what the queue adds to an issue: its row is planned, inserted, fetched, worked and ended, and its record is saved as
-// often as that of a run without a gate. The run itself does nothing. CPU time is that of this process and of the server.
+// BenchmarkRow measures the cost of the queue per issue: its row is planned, inserted, fetched, worked and ended, and its
+// record is saved as often as that of a run without a gate. The run itself does nothing. The CPU time is that of this
+// process and of the server.
 func BenchmarkRow(b *testing.B) {
 	f, err := Start(b.Context(), Config{Database: migrated(b), Plan: true, Work: true})
 	if err != nil {
@@ -72,7 +73,7 @@ func BenchmarkRow(b *testing.B) {
 	<-over
 }
 
-// used is the CPU time of this process and of the server.
+// used returns the CPU time of this process and of the server.
 func used(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

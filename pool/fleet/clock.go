@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// clock is the database's time as this machine knows it. Leases, rows and claims go by it, so that machines whose clocks differ
-// agree on what has expired. It is safe for concurrent use.
+// clock is the database's time, as known to this machine. Leases, rows and claims expire by it, so that machines with
+// different clocks agree. It is safe for concurrent use.
 type clock struct {
 	ahead atomic.Int64 // how far this machine's clock is ahead, in nanoseconds
 }
 
-// Now is part of rivertype.TimeGenerator.
+// Now implements rivertype.TimeGenerator.
 func (c *clock) Now() time.Time { return time.Now().Add(-time.Duration(c.ahead.Load())) }
 
-// NowOrNil is part of rivertype.TimeGenerator: where the database can have its own time, it does.
+// NowOrNil implements rivertype.TimeGenerator: nil makes River use the database's own time where it can.
 func (c *clock) NowOrNil() *time.Time { return nil }
 
-// set compares the machine's clock with the database's, and returns by how much it is ahead. A difference that may come from the
-// time of the call itself changes nothing.
+// set returns how far this machine's clock is ahead of the database's. It stores a change above the call's duration.
 func (c *clock) set(ctx context.Context, d *Database) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()

@@ -19,18 +19,17 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// ErrAddress says that the database's address cannot be read.
+// ErrAddress means that the database's address cannot be parsed.
 var ErrAddress = errors.New("the database's address cannot be read")
 
-// ErrNotMigrated is returned when there are no tables or older ones, ErrNewer when they are newer, and ErrIncomplete when some of
-// them are missing.
+// ErrNotMigrated means that tables are missing or older, ErrNewer that they are newer, ErrIncomplete that some are missing.
 var (
 	ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 	ErrNewer       = errors.New("the database is prepared for a newer ralph")
 	ErrIncomplete  = errors.New("the database is prepared, but these tables are missing")
 )
 
-// schemaVersion is raised with every change of schema.
+// schemaVersion increases with every change of schema.
 const schemaVersion = 7
 
 const schema = `
@@ -57,28 +56,28 @@ CREATE TABLE IF NOT EXISTS ralph_parked (
 );
 `
 
-// The times of the database.
+// Time limits for the database.
 const (
-	callTime    = 15 * time.Second // bounds one call
-	connectTime = 10 * time.Second // of that for a connection, if the address has no connect_timeout
+	callTime    = 15 * time.Second // limit of one call
+	connectTime = 10 * time.Second // part of it for a connection, if the address has no connect_timeout
 )
 
 // Database is a PostgreSQL database that machines share. It is safe for concurrent use.
 type Database struct {
 	pool   *pgxpool.Pool
-	known  address.Passwords // they are never shown
-	locks  chan struct{}     // a semaphore for locks of caps; see Journal.Begin
+	known  address.Passwords // removed from all errors
+	locks  chan struct{}     // semaphore for locks of caps; see Journal.Begin
 	server serverSeen
 }
 
-// Open connects to the database at an address that stays the same; see OpenFrom.
+// Open connects to the database at a fixed address; see OpenFrom.
 func Open(ctx context.Context, where string) (*Database, error) {
 	return OpenFrom(ctx, func() (string, error) { return where, nil })
 }
 
-// OpenFrom connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
-// comes from the usual variables and files of PostgreSQL's clients. The address is read again before each connection, for a
-// password that has changed. No error shows one.
+// OpenFrom connects to the database at a URL or key/value text, such as "postgres://ralph@host/ralph". Parts that the
+// address lacks come from the usual variables and files of PostgreSQL clients. OpenFrom calls read again before each
+// connection, because the password may change. Its errors contain no password.
 func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, error) {
 	where, err := read()
 	if err != nil {
@@ -92,7 +91,7 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	d.known.Add(c.ConnConfig.Password)
 	c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		if where, err := read(); err == nil {
-			if now, err := pgx.ParseConfig(where); err == nil { // else it is being written
+			if now, err := pgx.ParseConfig(where); err == nil { // otherwise the address is just being written
 				c.Password = now.Password
 				d.known.Add(c.Password)
 			}
@@ -105,8 +104,8 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
 	}
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		// A machine that falls silent within a transaction would keep its locks from all others for as long as the connection lasts.
-		// What is counted after a wait for a lock has to be what is there then. All waits are bounded here.
+		// A machine that hangs within a transaction would keep its locks as long as its connection lasts. A count after
+		// waiting for a lock must see the state after the wait. The contexts here limit all waits.
 		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; SET lock_timeout = 0; "+
 			"SET statement_timeout = 0; SET default_transaction_isolation = 'read committed'", callTime.Milliseconds()))
 		return err
@@ -124,24 +123,24 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	return d, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (d *Database) Close() { d.pool.Close() }
 
 func (d *Database) hide(err error) error { return d.known.Without(err) }
 
-// Migrate makes the tables, River's and ralph's, updates River's, and returns what it did, in lines for people. Machines that are
-// at work need not stop, and several may call it at once: one after the other does it.
+// Migrate creates ralph's and River's tables and updates River's. It returns what it did, as lines for people. Machines may
+// be working meanwhile, and several may call it at once: they take turns.
 func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 	defer func() { err = d.hide(err) }()
 	lent, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	turn := lent.Hijack() // its end is the end of the lock, also when this process is killed
+	turn := lent.Hijack() // closing the connection releases the lock, also if this process is killed
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 		defer cancel()
-		_ = turn.Close(end) // there is nothing to lose on it
+		_ = turn.Close(end) // the connection holds nothing else
 	}()
 	if _, err := turn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended('ralph schema', 0))"); err != nil {
 		return nil, err
@@ -184,7 +183,7 @@ func (d *Database) migrator() (*rivermigrate.Migrator[pgx.Tx], error) {
 	return rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// Check fails with ErrNotMigrated, ErrNewer or ErrIncomplete unless Migrate has been called for these versions of River and ralph.
+// Check fails with ErrNotMigrated, ErrNewer or ErrIncomplete unless Migrate has run for these versions of River and ralph.
 func (d *Database) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -199,7 +198,7 @@ func (d *Database) Check(ctx context.Context) error {
 	return d.compare(found, known)
 }
 
-// versions are those of ralph's tables and of River's, whose line is "main": other users of River have other lines; 0: there are none.
+// versions are those of ralph's and River's tables; 0: none. River's line is "main"; other users of it have other lines.
 type versions struct{ tables, queue int }
 
 func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx]) (found, known versions, err error) {
@@ -222,7 +221,7 @@ func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx
 	return found, known, err
 }
 
-// complete fails if tables are missing although the database has their version: Migrate would not make them again.
+// complete fails if tables are missing although the version is right: Migrate would not make them again.
 func (d *Database) complete(ctx context.Context) error {
 	tables := []string{"river_job", "river_leader", "river_notification", "river_queue"}
 	for _, m := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+postgres.Schema, -1) {
@@ -236,7 +235,7 @@ func (d *Database) complete(ctx context.Context) error {
 	return err
 }
 
-// compare is nil for a database that this ralph can work with.
+// compare returns nil if this ralph can work with the database.
 func (d *Database) compare(found, known versions) error {
 	if found == known {
 		return nil
@@ -250,7 +249,7 @@ func (d *Database) compare(found, known versions) error {
 		reason, at.Database, at.Host, found.tables, found.queue, known.tables, known.queue)
 }
 
-// Remedy says what a person can do about what PostgreSQL, or what is before it, refuses; empty: the error has to say it.
+// Remedy says what a person can do about an error of PostgreSQL or of a pooler; "" if the error itself has to say it.
 func Remedy(err error) string {
 	if errors.Is(err, pooler.ErrShared) {
 		return "set pool_mode = session in the pooler's configuration, or name the server itself in the address"
@@ -258,14 +257,14 @@ func Remedy(err error) string {
 	return address.Remedy(err)
 }
 
-// tx runs do in one transaction.
+// tx calls do in one transaction.
 func (d *Database) tx(ctx context.Context, do func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	return d.hide(pgx.BeginFunc(ctx, d.pool, do))
 }
 
-// exec runs one statement, and returns how many rows it changed.
+// exec executes one statement and returns the number of changed rows.
 func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -273,7 +272,7 @@ func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, erro
 	return int(tag.RowsAffected()), d.hide(err)
 }
 
-// query reads the rows of one statement.
+// query returns the rows of one statement.
 func query[T any](ctx context.Context, d *Database, to pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -285,7 +284,7 @@ func query[T any](ctx context.Context, d *Database, to pgx.RowToFunc[T], sql str
 	return list, d.hide(err)
 }
 
-// batch runs statements in one transaction, and sends them together.
+// batch executes statements in one transaction and sends them together.
 func (d *Database) batch(ctx context.Context, queue func(*pgx.Batch)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -294,16 +293,16 @@ func (d *Database) batch(ctx context.Context, queue func(*pgx.Batch)) error {
 	return d.hide(d.pool.SendBatch(ctx, &b).Close())
 }
 
-// Sessions are the browsers that have logged in to any machine.
+// Sessions stores the sessions of browsers that have logged in to any machine.
 type Sessions struct{ d *Database }
 
-// Sessions are those of all machines that share the database.
+// Sessions returns the sessions of all machines that share the database.
 func (d *Database) Sessions() Sessions { return Sessions{d} }
 
-// maxSessions is how many there are at most.
+// maxSessions is the maximum number of sessions.
 const maxSessions = 10_000
 
-// Begin adds a session that ends by itself after a while. Where there are too many, the oldest end.
+// Begin adds a session that expires after life. Above maxSessions, the oldest sessions end.
 func (s Sessions) Begin(ctx context.Context, id []byte, life time.Duration) error {
 	return s.d.batch(ctx, func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM ralph_session WHERE expires_at < now()

@@ -23,36 +23,36 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/slots"
 )
 
-// Config is a fleet's set-up. Database is required; the zero value of every other field means the default its comment names.
+// Config configures a fleet. Database is required; the zero value of any other field means its default.
 type Config struct {
 	Database *Database
 	Plan     bool          // plan projects
 	Work     bool          // work their issues
-	Roles    []string      // for people: what this process does
-	Name     string        // of this machine, for people; default: its host name
-	TTL      time.Duration // of leases, and of machines without a heartbeat; default 30 s
-	Tick     time.Duration // between reads of the rows while planning; default 1 s
-	Log      *slog.Logger  // default: none
+	Roles    []string      // roles of this process, for people
+	Name     string        // name of this machine, for people; default: its host name
+	TTL      time.Duration // TTL of leases, and of machines without a heartbeat; default 30 s
+	Tick     time.Duration // interval of reading the rows while planning; default 1 s
+	Log      *slog.Logger  // default: no log
 }
 
-// Project is an open project. On all machines of a fleet it has the same Name, and is the same backlog of the same repository.
+// Project is an open project. On all machines it has the same Name and means the same backlog of the same repository.
 type Project struct {
 	Name       string
-	Repository string // its address, the same on all machines; empty: not known
+	Repository string // address, the same on all machines; empty: unknown
 	Pool       *pool.Pool
 	Claims     pool.Claims
-	Parallel   int           // issues that this machine works at the same time, at most; the pool's slots count, too
-	Poll       time.Duration // between reads of the backlog; default 1 min
-	// Limit is how many issues are worked on all machines; 0: no limit.
+	Parallel   int           // maximum number of issues at a time on this machine; the pool's slots also count
+	Poll       time.Duration // interval of reading the backlog; default 1 min
+	// Limit is the maximum number of issues at a time on all machines; 0: no limit.
 	Limit int
-	// Account names what its agents use up together, such as a provider's account, and AccountLimit is how many runs of all
-	// projects may use it at the same time; 0: no limit.
+	// Account names the resource that the project's agents share, such as an account with a provider. AccountLimit is the
+	// maximum number of runs of all projects with it at a time; 0: no limit.
 	Account      string
 	AccountLimit int
-	Journal      *Journal // the pool's store; nil: it is this machine's alone
+	Journal      *Journal // store of the pool; nil: the store is not shared
 }
 
-// Fleet is one process of the machines that share a database. Its methods are safe for concurrent use.
+// Fleet is this process's membership of the machines that share a database. It is safe for concurrent use.
 type Fleet struct {
 	c      Config
 	id     string
@@ -65,29 +65,29 @@ type Fleet struct {
 	outage outage
 	slots  slots.Slots
 
-	started time.Time // by the database
+	started time.Time // by the database's clock
 
 	reading  sync.Mutex // held by readPauses
 	mu       sync.Mutex
 	projects map[string]*served // guarded by mu
-	rows     map[int64]bool     // guarded by mu; that are being worked
-	paused   []string           // guarded by mu; projects; see Pause
+	rows     map[int64]bool     // guarded by mu; IDs of rows being worked
+	paused   []string           // guarded by mu; names of projects; see Pause
 }
 
-// served is a project that is being served.
+// served is a project that Serve handles.
 type served struct {
 	Project
 	free chan struct{} // a run has ended here: read the rows now
 	do   func(context.Context, row) (pool.Result, error)
 
-	server string // with which the journal was reconciled last; of the goroutine of recoverAgain
+	server string // server of the last reconciliation; owned by recoverAgain's goroutine
 
 	mu       sync.Mutex
-	rest     time.Time         // guarded by mu; nothing is started here before
-	failures int               // guarded by mu; of this machine in a row
-	why      error             // guarded by mu; the last of them; nil: there is none
+	rest     time.Time         // guarded by mu; start nothing here before
+	failures int               // guarded by mu; this machine's failures in a row
+	why      error             // guarded by mu; the last failure; nil: none
 	idle     error             // guarded by mu; see planned
-	said     map[string]string // guarded by mu; why issues were not worked when that was logged last; by key
+	said     map[string]string // guarded by mu; the last logged reason why an issue was not worked, by key
 }
 
 func newServed(p Project) *served {
@@ -96,13 +96,13 @@ func newServed(p Project) *served {
 	return s
 }
 
-// ErrServed says that the project is being served already.
+// ErrServed means that this process already serves the project.
 var ErrServed = errors.New("this process serves the project already")
 
-// ErrOtherRepository says that the project's name means another repository on another machine.
+// ErrOtherRepository means that another machine uses the project's name for another repository.
 var ErrOtherRepository = errors.New("two repositories of the fleet have the same project name")
 
-// Start joins the fleet. The database has to be migrated; see Database.Check. Stop leaves it.
+// Start joins the fleet. The database must be migrated; see Database.Check. Stop leaves the fleet.
 func Start(ctx context.Context, c Config) (*Fleet, error) {
 	host, _ := os.Hostname()
 	c.Name = cmp.Or(c.Name, host, "unknown")
@@ -122,14 +122,14 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	}
 	f.started = f.clock.Now()
 	set := &river.Config{ID: f.id, Logger: slog.New(f.Quiet(c.Log.Handler())), Hooks: []rivertype.Hook{river.HookInsertBeginFunc(f.clock.due)}}
-	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
+	set.Test.Time = &f.clock // River's way to set a clock: its leader wakes waiting rows by it
 	if c.Work {
 		set.Workers = river.NewWorkers()
 		if err := river.AddWorkerSafely(set.Workers, &worker{f: f}); err != nil {
 			return nil, err
 		}
 		set.Queues = map[string]river.QueueConfig{idleQueue: {MaxWorkers: 1, FetchPollInterval: time.Minute}}
-		set.FetchCooldown = 20 * time.Millisecond // an issue may take no longer than that
+		set.FetchCooldown = 20 * time.Millisecond // an issue may take as little time
 		set.JobTimeout, set.MaxAttempts = -1, 1
 		set.FetchOnlyKnownKinds, set.SoftStopTimeout = true, 0
 	}
@@ -150,23 +150,23 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	return f, nil
 }
 
-// maxAhead is how far a machine's clock may be from the database's without a warning. Leases and claims go by the database's;
-// reports and times to try again go by the machine's.
+// maxAhead is the difference to the database's clock above which a machine warns. Leases and claims use the database's
+// clock, reports and retry times the machine's.
 const maxAhead, lifeTime = 30 * time.Second, 30 * time.Second // lifeTime is the default of Config.TTL
 
-// SetParallel changes how many issues of all projects are worked here at once; 0: as many as the projects allow. Runs go on.
+// SetParallel sets how many issues of all projects run here at once; 0: no limit of its own. Present runs continue.
 func (f *Fleet) SetParallel(n int) { f.slots.Set(n) }
 
-// Now is the time by which the claims of all machines have to expire: the database's.
+// Now returns the database's time, by which the claims of all machines expire.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }
 
-// idleQueue is there because River wants a queue from the start. It has no rows.
+// idleQueue exists because River requires a queue at its start. It has no rows.
 const idleQueue = "ralph-idle"
 
-// stopTime bounds the wait for the database when a process leaves. What is not written then expires.
+// stopTime limits the wait for the database when a process leaves. Unwritten data expires later.
 const stopTime = 15 * time.Second
 
-// Stop leaves the fleet. All calls of Serve have to have returned.
+// Stop leaves the fleet. All calls of Serve must have returned.
 func (f *Fleet) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -182,7 +182,7 @@ func (f *Fleet) Stop() {
 	}
 }
 
-// isOver reports that the process leaves the fleet.
+// isOver reports whether the process is leaving the fleet.
 func (f *Fleet) isOver() bool {
 	select {
 	case <-f.over:
@@ -213,7 +213,7 @@ func (f *Fleet) beat(ctx context.Context) {
 	}
 }
 
-// announce is a heartbeat: it writes that this process lives, and what it works.
+// announce sends a heartbeat: it records that this process is alive, and its projects and rows.
 func (f *Fleet) announce(ctx context.Context) error {
 	f.mu.Lock()
 	projects, repositories := map[string]int{}, map[string]string{}
@@ -232,7 +232,7 @@ func (f *Fleet) announce(ctx context.Context) error {
 	return err
 }
 
-// working notes that a row is being worked, until the function that it returns is called.
+// working records that a row is being worked, until done is called.
 func (f *Fleet) working(id int64) (done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -244,7 +244,7 @@ func (f *Fleet) working(id int64) (done func()) {
 	}
 }
 
-// Serve plans and works a project until ctx ends and its runs have ended. Ending ctx stops no run: the pool's Kill and Stop do.
+// Serve plans and works a project until ctx ends and its runs have ended. To stop runs, use the pool's Kill and Stop.
 func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	p.Poll, p.Parallel = cmp.Or(p.Poll, time.Minute), max(1, p.Parallel)
 	s := newServed(p)
@@ -253,7 +253,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	}
 	defer func() {
 		f.remove(s)
-		_ = f.announce(context.WithoutCancel(ctx)) // the next heartbeat does it, too
+		_ = f.announce(context.WithoutCancel(ctx)) // otherwise the next heartbeat does it
 	}()
 	if err := cmp.Or(f.announce(ctx), f.sameRepository(ctx, p)); err != nil {
 		return err
@@ -280,7 +280,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	return nil
 }
 
-// sameRepository fails when another machine has another repository under the project's name: they would share rows and records.
+// sameRepository fails if the name means another repository on another machine: they would share rows and records.
 func (f *Fleet) sameRepository(ctx context.Context, p Project) error {
 	if p.Repository == "" {
 		return nil
@@ -315,24 +315,23 @@ func (f *Fleet) remove(s *served) {
 	delete(f.projects, s.Name)
 }
 
-// project is nil unless this process serves it.
+// project returns a project that this process serves, or nil.
 func (f *Fleet) project(name string) *served {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.projects[name]
 }
 
-// take has rows of a queue worked, so many at the same time.
+// take starts working rows of a queue, up to most at a time.
 func (f *Fleet) take(queue string, most int) error {
 	err := f.client.Queues().Add(queue, river.QueueConfig{MaxWorkers: most})
 	if err != nil {
-		f.release(queue) // River keeps a queue that it could not start, and would refuse it the next time
+		f.release(queue) // River keeps a queue that failed to start, and would refuse it the next time
 	}
 	return f.db.hide(err)
 }
 
-// release takes no more rows of a queue, and waits until those that are on have ended. Each call is short, because it blocks all
-// other calls of the client.
+// release stops taking rows of a queue and waits for its running rows, in short calls, as each blocks the client.
 func (f *Fleet) release(queue string) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -351,7 +350,7 @@ func (s *served) recover(ctx context.Context) error {
 	return cmp.Or(err, r.Unavailable)
 }
 
-// recoverAgain tries again what could not be published, recovered or written to the database before.
+// recoverAgain repeats failed publications, recoveries and writes to the database.
 func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 	for retry.Sleep(ctx, s.Poll) == nil {
 		if err := f.reconcile(ctx, s); err != nil && ctx.Err() == nil && !f.away(ctx) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
-var server *fleettest.Server // one for all tests; nil: there is no PostgreSQL
+var server *fleettest.Server // shared by all tests; nil: PostgreSQL is not installed
 
 func TestMain(m *testing.M) {
 	var end func()
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// open is an empty database.
+// open makes and opens an empty database.
 func open(t testing.TB) *Database {
 	t.Helper()
 	d, err := Open(t.Context(), server.Database(t))
@@ -65,7 +65,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// A newer database is left alone, and the error names both versions and the database.
+// A newer database stays unchanged, and the error names both versions and the database.
 func TestMigrateLeavesANewerDatabase(t *testing.T) {
 	t.Parallel()
 	for _, newer := range []string{"UPDATE ralph_schema SET version = 99", "INSERT INTO river_migration (line, version) VALUES ('main', 99)"} {
@@ -84,7 +84,7 @@ func TestMigrateLeavesANewerDatabase(t *testing.T) {
 	}
 }
 
-// Other users of River may keep versions of their own tables beside those of the queue.
+// Other users of River may have versions of their own tables next to those of the queue.
 func TestMigrateBesideAnotherLine(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -102,7 +102,7 @@ func TestMigrateBesideAnotherLine(t *testing.T) {
 	}
 }
 
-// Nothing leads from the tables of an earlier version to these: they are not called up to date.
+// Tables of an earlier version cannot be migrated, and do not count as up to date.
 func TestMigrateRefusesAnOlderDatabase(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -157,8 +157,8 @@ func TestMigrateByAllAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A new connection has the password of the moment, and no error shows that or an earlier one. With what cannot be read
-// it has the one of the start.
+// A new connection uses the present password, and no error shows that or an earlier one. If the address cannot be read, it
+// uses the initial password.
 func TestPasswordChanges(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)
@@ -188,7 +188,7 @@ func TestPasswordChanges(t *testing.T) {
 	}
 }
 
-// What PostgreSQL refuses says what to do.
+// Errors of PostgreSQL come with advice.
 func TestRemedy(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -211,7 +211,7 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-// A server without TLS whose address asks for it.
+// The address asks for TLS, and the server does not support it.
 func TestRemedyWithoutTLS(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -225,7 +225,7 @@ func TestRemedyWithoutTLS(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = io.ReadFull(c, make([]byte, 8)) // whether it has TLS
+			_, _ = io.ReadFull(c, make([]byte, 8)) // the request for TLS
 			_, _ = c.Write([]byte("N"))
 			_ = c.Close()
 		}
@@ -241,7 +241,7 @@ func TestRemedyWithoutTLS(t *testing.T) {
 	}
 }
 
-// No error of an address shows its password.
+// Errors about an address do not show its password.
 func TestPasswordIsHidden(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{
@@ -264,7 +264,7 @@ func TestPasswordIsHidden(t *testing.T) {
 	}
 }
 
-// A connection has ten seconds, unless the address says otherwise: TLS to a server far away takes more than one.
+// A connection has ten seconds unless the address sets another time: TLS to a distant server takes more than one second.
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
 	address, sep := server.Database(t), "?"
@@ -285,7 +285,7 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// The database ends a transaction whose machine has fallen silent, and with it what that had locked.
+// The database ends a transaction whose machine has fallen silent, and releases its locks.
 func TestSilentTransactionsEnd(t *testing.T) {
 	t.Parallel()
 	d, err := Open(t.Context(), server.Database(t))
@@ -326,7 +326,7 @@ func TestMayTake(t *testing.T) {
 	}
 }
 
-// Of many that ask at once as many get a lease as there may be.
+// If many ask at once, only as many as the limit get a lease.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -372,7 +372,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// A lease ends with its TTL, but for one that nobody could renew: the database was down.
+// A lease ends after its TTL, unless nobody could renew it because the database was down.
 func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)

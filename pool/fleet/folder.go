@@ -16,22 +16,22 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// A run's folder is on its machine. Once the run has ended the database gets a copy, so that every machine can show its logs.
+// A run's folder is on its machine. After the run, the database gets a copy, so that every machine can show its logs.
 
-// The last event of a run is written right after its record; without it the copy is made all the same.
+// The last event of a run is written right after its record. The copy waits for it, but not longer than this.
 const (
 	endPause = 100 * time.Millisecond
 	endTries = 50
 )
 
-// folders are folders of runs that are still to be copied. The next process on this machine goes on with what is left.
+// folders lists folders still to be copied. After a crash, the next process on this machine copies them.
 type folders struct {
 	mu   sync.Mutex
 	list []journal.Record // guarded by mu
 	on   bool             // guarded by mu; copyFolders runs
 }
 
-// keepFolders has the folders of runs copied. It does not wait.
+// keepFolders starts copying the folders of runs in the background.
 func (j *Journal) keepFolders(ended ...journal.Record) {
 	j.folders.mu.Lock()
 	defer j.folders.mu.Unlock()
@@ -42,13 +42,13 @@ func (j *Journal) keepFolders(ended ...journal.Record) {
 	}
 }
 
-// The pause after an error doubles up to longestPause: each try packs the whole folder. One that leaves copies for leaveTime.
+// Each try packs the whole folder, so the pause doubles up to longestPause. A leaving process copies for leaveTime.
 const (
 	longestPause = time.Minute
 	leaveTime    = 3 * time.Second
 )
 
-// copyFolders copies folders until there are none, or the process leaves.
+// copyFolders copies folders until none is left or the process leaves.
 func (j *Journal) copyFolders() {
 	ctx, cancel := workspace.Within(context.Background(), j.f.over, leaveTime)
 	defer cancel()
@@ -69,7 +69,7 @@ func (j *Journal) copyFolders() {
 		away := err != nil && address.IsAway(err)
 		j.folders.mu.Lock()
 		j.folders.list = j.folders.list[1:]
-		if away { // it may be the folder, such as one that is too big for the network: the others come first
+		if away { // the folder may be the reason, for example its size: try the others first
 			j.folders.list = append(j.folders.list, next)
 		}
 		j.folders.mu.Unlock()
@@ -84,7 +84,7 @@ func (j *Journal) copyFolders() {
 	}
 }
 
-// pause waits, and reports that the process does not leave.
+// pause waits. It returns false if the process is leaving.
 func (j *Journal) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -115,7 +115,7 @@ func (j *Journal) copyFolder(ctx context.Context, r journal.Record) error {
 
 var errEnded = errors.New("it has ended")
 
-// hasEnded reports that a run's folder has the event of its end.
+// hasEnded reports whether a run's folder has the final event.
 func hasEnded(dir string) bool {
 	err := journal.ReadEvents(dir, func(e journal.Event) error {
 		if e.Kind == journal.EventEnded {
@@ -123,10 +123,10 @@ func hasEnded(dir string) bool {
 		}
 		return nil
 	})
-	return err != nil // what cannot be read is not waited for
+	return err != nil // do not wait for an unreadable folder
 }
 
-// keepMissing has the folders of this machine's runs copied that the database lacks.
+// keepMissing starts copying the folders of this machine's runs that the database lacks.
 func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error {
 	here = slices.DeleteFunc(here, func(r journal.Record) bool { return r.Ended.IsZero() })
 	var runs []string
@@ -140,7 +140,7 @@ func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error 
 	return err
 }
 
-// Folder is the copy of a run's folder in the database, see [archive.Unpack]; nil: there is none, or none that a machine makes.
+// Folder returns the copy of a run's folder in the database, see [archive.Unpack]; nil if there is none of a valid size.
 func (j *Journal) Folder(ctx context.Context, run string) ([]byte, error) {
 	list, err := query(ctx, j.f.db, pgx.RowTo[[]byte], "SELECT content FROM ralph_folder WHERE project = $1 AND run = $2 AND octet_length(content) <= $3",
 		j.shared.Project, run, archive.MaxSize)

@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 )
 
-// ended is a run that has ended, with its folder.
+// ended returns a run that has ended, with its folder.
 func ended(t *testing.T, id string, lines ...journal.Event) journal.Record {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func ended(t *testing.T, id string, lines ...journal.Event) journal.Record {
 	return r
 }
 
-// copied waits until nothing is left to copy.
+// copied waits until all folders are copied.
 func copied(t *testing.T, j *Journal) {
 	t.Helper()
 	for {
@@ -57,7 +57,7 @@ func copied(t *testing.T, j *Journal) {
 	}
 }
 
-// events are the texts of the events in the copy that a machine gets.
+// events returns the texts of the events in the copy that a machine gets.
 func events(t *testing.T, j *Journal, run string) (texts []string) {
 	t.Helper()
 	content, err := j.Folder(t.Context(), run)
@@ -77,7 +77,7 @@ func events(t *testing.T, j *Journal, run string) (texts []string) {
 	return texts
 }
 
-// Every machine can read the logs of a run once it has ended, with its last event, which is written after its record.
+// Every machine can read the logs of a run after its end, including its last event, which is written after its record.
 func TestFoldersAreShared(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -118,7 +118,7 @@ func TestFoldersAreShared(t *testing.T) {
 	other.Stop()
 }
 
-// What could not be copied, because the process has ended or the database was away, is copied by the next process.
+// Folders that could not be copied, because the process ended or the database was away, are copied by the next process.
 func TestFoldersAreCopiedLater(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -155,7 +155,7 @@ func TestFoldersAreCopiedLater(t *testing.T) {
 	f.Stop()
 }
 
-// A standby is an outage, too: nothing is given up while the database takes no writes.
+// A standby counts as an outage: nothing is given up while the database accepts no writes.
 func TestStandbyIsAway(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -171,7 +171,8 @@ func TestStandbyIsAway(t *testing.T) {
 	}
 }
 
-// While the server refuses connections, as after a change of the password, the database is away: folders are copied once it takes them.
+// While the server refuses connections, as after a change of the password, the database counts as away: folders are copied
+// later.
 func TestConnectionsAreRefused(t *testing.T) {
 	t.Parallel()
 	d, other := migrated(t), open(t)
@@ -214,7 +215,7 @@ func TestConnectionsAreRefused(t *testing.T) {
 	f.Stop()
 }
 
-// trigger has the database run code for each folder that it gets.
+// trigger makes the database run code for each folder that it gets.
 func trigger(t *testing.T, d *Database, code string) {
 	t.Helper()
 	_, err := d.pool.Exec(t.Context(), "CREATE FUNCTION got() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "+code+" RETURN NEW; END $$;"+
@@ -224,7 +225,7 @@ func trigger(t *testing.T, d *Database, code string) {
 	}
 }
 
-// A folder that does not arrive, such as one that takes too long, keeps no other from being copied.
+// A folder that cannot be stored, for example because it takes too long, does not keep others from being copied.
 func TestFolderThatDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -244,7 +245,7 @@ func TestFolderThatDoesNotArrive(t *testing.T) {
 	f.Stop()
 }
 
-// A process that leaves does not copy for long: the next one does.
+// A leaving process does not copy for long; the next one does.
 func TestLeavingWithManyFolders(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)

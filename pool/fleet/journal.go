@@ -19,23 +19,24 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// Journal is the journal of a project on this machine. Its own store, which needs no network, has what this machine must bring to
-// its end. The database has a copy for all machines, and what they have spent. A save does not wait for the database: records are
-// pending until they are written there. Spending waits: what cannot be counted is not spent.
+// Journal is the journal of a project on this machine. Its local store, which needs no network, has the runs that this
+// machine must complete. The database has a copy for all machines, and their usage. Saving does not wait for the database:
+// a record is pending until it is written there. Recording usage waits, because usage that cannot be counted must not
+// happen.
 type Journal struct {
 	f      *Fleet
 	local  journal.Store
 	shared *postgres.Store
 
 	mu      sync.Mutex
-	open    map[string]journal.Record  // guarded by mu; by run; as they were saved last, with what they do
+	open    map[string]journal.Record  // guarded by mu; by run; last saved state and action
 	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
-	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is
+	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is pending
 
 	folders folders
 
 	flushing sync.Mutex   // held during flush, so that an older record never replaces a newer one
-	saving   sync.RWMutex // held for reading while a record is saved, for the same reason: see reconcile
+	saving   sync.RWMutex // read-locked while a record is saved, for the same reason; see reconcile
 }
 
 var (
@@ -43,7 +44,7 @@ var (
 	_ admission.Shared = (*Journal)(nil)
 )
 
-// Journal makes the journal of a project.
+// Journal returns the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
 		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id, Log: f.c.Log},
@@ -74,10 +75,10 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 	return err
 }
 
-// doingMax is how much of what a run does other machines get to know, in bytes.
+// doingMax is the number of bytes of a run's last action that other machines see.
 const doingMax = 200
 
-// Observe hears an event of a run of this machine. Within a second other machines know what the run does. It does not block.
+// Observe handles an event of a run of this machine, without blocking. Within a second, other machines see the action.
 func (j *Journal) Observe(e journal.Event) {
 	text, says := report.Action(e)
 	if !says {
@@ -91,7 +92,7 @@ func (j *Journal) Observe(e journal.Event) {
 		return
 	}
 	r.Doing = text
-	if entry, err := postgres.NewEntry(r); err == nil { // as before, when it was saved
+	if entry, err := postgres.NewEntry(r); err == nil { // encoding worked before, when the record was saved
 		j.open[e.Run] = r
 		j.add(e.Run, entry)
 	}
@@ -111,7 +112,7 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 	return nil
 }
 
-// add makes an entry pending. mu is held.
+// add makes an entry pending. The caller holds mu.
 func (j *Journal) add(run string, e *postgres.Entry) {
 	j.pending[run] = e
 	if j.synced == nil {
@@ -120,8 +121,8 @@ func (j *Journal) add(run string, e *postgres.Entry) {
 	}
 }
 
-// syncTime is the pause before pending records are written: a run saves its record some times a second. It is also the pause
-// after an error.
+// syncTime is the delay before pending records are written, because a run saves its record several times a second. It is
+// also the pause after an error.
 const syncTime = 500 * time.Millisecond
 
 // sync writes pending records until there are none, and tries once more when the process leaves.
@@ -144,10 +145,10 @@ func (j *Journal) sync() {
 	}
 }
 
-// flushTime bounds a flush.
+// flushTime is the time limit of a flush.
 const flushTime = 3 * time.Second
 
-// flush writes pending records to the database. Its error is of the first that could not be written.
+// flush writes pending records to the database. It returns the first error.
 func (j *Journal) flush(ctx context.Context) (first error) {
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
@@ -181,12 +182,12 @@ func (j *Journal) flush(ctx context.Context) (first error) {
 	return first
 }
 
-// Find lists records of this machine that match, oldest first; see History for those of all.
+// Find returns the matching records of this machine, oldest first; see History for those of all machines.
 func (j *Journal) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	return j.local.Find(ctx, q)
 }
 
-// Spend notes what a run has used until now, once the database answers.
+// Spend records a run's total usage. It waits until the database answers.
 func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
 	if err := j.local.Spend(ctx, pool, run, used, at); err != nil {
 		return err
@@ -194,10 +195,10 @@ func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage
 	return j.insist(ctx, func(ctx context.Context) error { return j.shared.Spend(ctx, pool, run, used, at) })
 }
 
-// Spent is what the runs of all machines have used since each of two days began, once the database answers.
+// Spent returns the usage on all machines since the beginning of two UTC days. It waits until the database answers.
 func (j *Journal) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	err = j.insist(ctx, func(ctx context.Context) (err error) {
-		if err := j.flush(ctx); err != nil { // records have what their runs have used
+		if err := j.flush(ctx); err != nil { // pending records contain usage
 			return err
 		}
 		all, lately, err = j.shared.Spent(ctx, pool, since, later)
@@ -218,8 +219,8 @@ func (j *Journal) insist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// Begin locks the caps for this machine, in a transaction that the database ends if the machine falls silent. The lock holds a
-// connection, and what follows needs another, so that locks may hold half of all connections.
+// Begin locks the caps for this machine, in a transaction that the database ends if the machine falls silent. The lock
+// holds a connection and its user needs another one, so locks may use only half of all connections.
 func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -239,7 +240,7 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		_, err = tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph caps ' || $1::text || ' ' || $2::text, 0))", j.shared.Project, pool)
 	}
 	if err != nil {
-		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // it may have the lock all the same
+		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // the connection may hold the lock nevertheless
 		conn.Release()
 		done()
 		return nil, j.f.db.hide(err)
@@ -259,7 +260,7 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 	}, nil
 }
 
-// Others lists the open runs of other machines that live. What a dead one had reserved is free.
+// Others returns the open runs of other live machines. Reservations of dead machines do not count.
 func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Record, err error) {
 	err = j.insist(ctx, func(ctx context.Context) (err error) {
 		list, err = j.f.db.running(ctx, j.shared.Project, pool, j.f.id, j.f.c.TTL)
@@ -268,8 +269,8 @@ func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Recor
 	return list, err
 }
 
-// reconcile reconciles the project's journal unless it has been with this server. One that crashed, has taken the place of another,
-// or has an older copy of the data may lack the last records.
+// reconcile reconciles the project's journal with the database, once per server. A server that has crashed, replaced
+// another one or restored older data may lack the last records.
 func (f *Fleet) reconcile(ctx context.Context, s *served) error {
 	if s.Journal == nil {
 		return nil
@@ -290,7 +291,7 @@ func (f *Fleet) reconcile(ctx context.Context, s *served) error {
 // reconcileTime is how far back a machine compares its records with the database's.
 const reconcileTime = 7 * 24 * time.Hour
 
-// reconcile writes the records of this machine that the database does not have, or not with their end.
+// reconcile writes records of this machine that the database lacks, or has without their end.
 func (j *Journal) reconcile(ctx context.Context) error {
 	q := journal.Query{Since: time.Now().Add(-reconcileTime)}
 	known, err := j.shared.Find(ctx, q)
@@ -301,12 +302,12 @@ func (j *Journal) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = j.flush(ctx) // else sync does it
+	_ = j.flush(ctx) // otherwise sync does it
 	return j.keepMissing(ctx, here)
 }
 
-// addMissing makes records pending that are not known, or not with their end. They are the latest: none is saved meanwhile.
-// It returns all records of this machine.
+// addMissing makes records pending that known lacks, or has without their end. No record is saved meanwhile, so they are
+// the latest. It returns all records of this machine.
 func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journal.Record) (here []journal.Record, err error) {
 	j.saving.Lock()
 	defer j.saving.Unlock()
@@ -328,13 +329,13 @@ func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journ
 	return here, nil
 }
 
-// History is the journal with the records of all machines, for those who only look.
+// History returns a read-only view with the records of all machines.
 func (j *Journal) History() journal.Store { return history{j} }
 
 type history struct{ *Journal }
 
-// ask reads from the database; away: it does not answer, and this machine's own records have to do. One that is known not to
-// answer gets a moment: a page waits.
+// ask reads from the database. away means that it does not answer, so that this machine's records have to do. During a
+// known outage ask waits only briefly, because a page waits for it.
 func (h history) ask(ctx context.Context, read func(context.Context) error) (away bool, err error) {
 	limit := time.Second
 	if !h.f.outage.known() {
@@ -347,7 +348,7 @@ func (h history) ask(ctx context.Context, read func(context.Context) error) (awa
 	return err != nil && address.IsAway(err) && ctx.Err() == nil, h.f.db.hide(err)
 }
 
-// Find lists records of all machines; of this one alone while the database is away. A run that is not here may be elsewhere then.
+// Find returns records of all machines, or only of this one while the database is away: others may have the run then.
 func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Record, err error) {
 	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Find(ctx, q); return err })
 	if !away {
@@ -360,7 +361,7 @@ func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Reco
 	return list, err
 }
 
-// Totals adds up the runs of all machines; of this one alone while the database is away.
+// Totals sums up the runs of all machines, or only of this one while the database is away.
 func (h history) Totals(ctx context.Context, pool string, since time.Time) (list []journal.Total, err error) {
 	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Totals(ctx, pool, since); return err })
 	if !away {

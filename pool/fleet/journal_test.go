@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// join is a machine with the journal of project p.
+// join returns a machine with the journal of project p.
 func join(t *testing.T, d *Database) (*Fleet, *Journal) {
 	t.Helper()
 	f, err := Start(t.Context(), Config{Database: d, Plan: true, TTL: time.Hour})
@@ -57,7 +57,7 @@ func settled(j *Journal) {
 	}
 }
 
-// A save does not wait for the database, which gets to know it all the same.
+// A save does not wait for the database, which gets the record later.
 func TestSaveDoesNotWait(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -99,7 +99,7 @@ func (e *ending) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	return list, err
 }
 
-// A run that ends while records are compared with the database's has ended there, too.
+// A run that ends while its records are compared with the database's is stored there as ended.
 func TestReconcileKeepsTheLatest(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -127,7 +127,7 @@ func TestReconcileKeepsTheLatest(t *testing.T) {
 	f.Stop()
 }
 
-// Totals and open runs of a project are those of all machines that live.
+// Totals and open runs of a project include all live machines.
 func TestRunsOfAllMachines(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -167,7 +167,7 @@ func TestRunsOfAllMachines(t *testing.T) {
 	one.Stop()
 }
 
-// Other machines get to know what a run does until it has ended, and its record stays as it was saved.
+// Other machines see a run's action until it has ended, and its record stays as it was saved.
 func TestDoing(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -217,7 +217,7 @@ func TestDoing(t *testing.T) {
 	f.Stop()
 }
 
-// desk admits runs of at most 4 tokens each while all runs of the day come to at most 10.
+// desk admits runs of at most 4 tokens each, while all runs of the day together use at most 10.
 func desk(t *testing.T, j *Journal) *admission.Desk {
 	t.Helper()
 	return &admission.Desk{
@@ -232,8 +232,8 @@ func admit(t *testing.T, d *admission.Desk, id string) (journal.Record, error) {
 	return r, err
 }
 
-// Two machines admit runs at the same time: together they reserve no more than the cap. What one spends counts for the other,
-// and what a machine had reserved that is gone is free.
+// If two machines admit runs at the same time, they reserve no more than the cap together. The usage of one counts for the
+// other, and the reservations of a dead machine are free.
 func TestCapOfAllMachines(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -286,7 +286,8 @@ func TestCapOfAllMachines(t *testing.T) {
 	one.Stop()
 }
 
-// Looks at the caps of many projects leave connections for what they ask: more of them at once than there are connections all end.
+// Machines that read the caps of many projects leave connections for their queries: more of them than there are connections
+// all finish.
 func TestLooksLeaveConnections(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -316,7 +317,7 @@ func TestLooksLeaveConnections(t *testing.T) {
 	f.Stop()
 }
 
-// A server that has lost records gets them again once it has restarted.
+// A server that has lost records gets them again after its restart.
 func TestLostRecords(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -346,7 +347,7 @@ func TestLostRecords(t *testing.T) {
 	}
 }
 
-// Pending records are written when the database is back, also by the next process. Until then nothing is said of what was spent.
+// Pending records are written when the database is back, also by the next process. Until then the usage is not reported.
 func TestJournalCatchesUp(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -356,7 +357,7 @@ func TestJournalCatchesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := f.Journal("p", &journaltest.Memory{})
-	failed := func() { // a write of a pending record has
+	failed := func() { // waits until writing a pending record has failed
 		for text := range log.got {
 			if text == "record not written to the database yet" {
 				return

@@ -10,40 +10,40 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Leases are rows with an expiry in database time. After a restart of the database every holder has one TTL to renew: nobody
-// could while it was down.
+// Leases are rows that expire by database time. After a restart of the database every holder has one TTL to renew, because
+// nobody could while it was down.
 
-// alive holds for a row of ralph_lease or ralph_machine whose TTL, in seconds, is $1.
+// alive selects valid rows of ralph_lease or ralph_machine. $1 is the TTL in seconds.
 const alive = `greatest(expires_at, pg_postmaster_start_time() + make_interval(secs => $1)) > now()`
 
-// scope is what leases of a kind are counted in.
+// scope is a group in which leases are counted.
 type scope struct {
 	name  string
-	limit int  // leases at the same time on all machines; 0: no limit, and none is taken
-	fair  bool // projects share the limit by what they have to do
+	limit int  // maximum number of leases on all machines; 0: no limit, and no lease is needed
+	fair  bool // projects share the limit by their open work
 }
 
-// leases are what a holder has taken together.
+// leases is a group of leases that one holder has taken together.
 type leases struct {
 	d                    *Database
-	ids                  []int64 // a database that has lost some gives them again, to others
+	ids                  []int64 // a database that has lost some may assign them to others
 	project, key, holder string
 	scopes               []scope
 	ttl                  time.Duration
 }
 
-// own holds for the leases among those with the ids $1 that are the holder's; see leases.owner. freeLeases gives them back.
+// own selects the holder's leases among the IDs in $1; see leases.owner. freeLeases deletes them.
 const own = "id = ANY($1) AND project = $2 AND key = $3 AND holder = $4"
 const freeLeases = "DELETE FROM ralph_lease WHERE " + own
 
 func (l *leases) owner() []any { return []any{l.ids, l.project, l.key, l.holder} }
 
-// take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects. A lease for an
-// issue does not end by its expiry alone: whoever has lost the database may still work the issue, as long as it has the claim.
-// See planning.reap.
+// take takes a lease in each scope, or none; ok is false if a scope is full or its rest is for other projects. A lease for
+// an issue does not end by expiry alone: a holder without the database may still work the issue while it has the claim. See
+// planning.reap.
 func (d *Database) take(ctx context.Context, project, key, holder string, ttl time.Duration, scopes ...scope) (*leases, bool, error) {
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
-	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // nobody waits in a circle
+	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // a fixed order avoids deadlocks
 	l := &leases{d: d, project: project, key: key, holder: holder, scopes: scopes, ttl: ttl}
 	if len(scopes) == 0 {
 		return l, true, nil
@@ -52,7 +52,7 @@ func (d *Database) take(ctx context.Context, project, key, holder string, ttl ti
 	return l, ok, err
 }
 
-// take is Database.take; again: for whoever has had the leases, which is neither to wait nor to share.
+// take implements Database.take. With again, the holder had the leases before, and neither waits nor shares.
 func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
 	ok = true
 	var ids []int64
@@ -89,15 +89,15 @@ func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
 	return ok, err
 }
 
-// serverSeen is the copy of the data that was seen last. Another one may lack the last leases, such as a standby that has become the
-// primary: their holders have half a TTL to take them again before anybody takes new ones.
+// serverSeen is the last seen server. Another one, such as a standby that became the primary, may lack the last leases.
+// Then their holders have half a TTL to take them again before others take new ones.
 type serverSeen struct {
 	mu    sync.Mutex
-	name  string    // guarded by mu; of this run of a server and its tables; empty: none was seen
-	since time.Time // guarded by mu; when this one was seen first, if another was there before
+	name  string    // guarded by mu; identifies this run of a server and its tables; empty: none yet
+	since time.Time // guarded by mu; when this server was first seen, if there was another before
 }
 
-// see returns the name of the server, and for how long it has been there.
+// see returns the name of the server and how long it has been there.
 func (d *Database) see(ctx context.Context, from interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (name string, age time.Duration, err error) {
@@ -114,9 +114,9 @@ func (d *Database) see(ctx context.Context, from interface {
 	return name, time.Since(s.since), nil
 }
 
-// free locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows that nobody
-// works now, as their project is paused or no machine lives that has it, keep nothing from others. Leases of keys are
-// freed by the planner of their project; where no machine serves that any more, a dead machine's end here.
+// free locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows of
+// paused projects, and of projects without a live machine, do not count. A project's planner frees the leases of keys; if
+// no machine serves the project, free deletes those of dead machines.
 func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
@@ -152,8 +152,8 @@ func counts(ctx context.Context, tx pgx.Tx, sql string, args ...any) (map[string
 	return out, err
 }
 
-// mayTake reports whether a project may hold one more of the slots, given what each holds and has open. Each project may have
-// as many as the others, and more only as far as they leave some unused. Without wanted, the first to come is served.
+// mayTake reports whether a project may hold one more slot, given the slots held and wanted by each project. All projects
+// get equal shares, and more only if others leave some unused. Without wanted, the first to come gets the slot.
 func mayTake(limit int, project string, held, wanted map[string]int) bool {
 	total := 0
 	for _, n := range held {
@@ -162,7 +162,7 @@ func mayTake(limit int, project string, held, wanted map[string]int) bool {
 	if total >= limit || len(wanted) == 0 {
 		return total < limit
 	}
-	level := 1 // the least number of slots a project at which all are used
+	level := 1 // the smallest number of slots per project with which all are used
 	for {
 		used, more := 0, false
 		for _, n := range wanted {
@@ -176,7 +176,7 @@ func mayTake(limit int, project string, held, wanted map[string]int) bool {
 	}
 }
 
-// renew makes the leases last for their TTL from now on, and takes those again that are lost; false: there is no room for one.
+// renew extends the leases by their TTL from now, and takes lost ones again; false: one could not be taken again.
 func (l *leases) renew(ctx context.Context) (bool, error) {
 	if len(l.scopes) == 0 {
 		return true, nil
@@ -188,7 +188,7 @@ func (l *leases) renew(ctx context.Context) (bool, error) {
 	return l.take(ctx, true)
 }
 
-// free gives the leases back. What fails is given back by their expiry.
+// free returns the leases. If that fails, they expire.
 func (l *leases) free(ctx context.Context) error {
 	if len(l.ids) == 0 {
 		return nil
@@ -197,8 +197,8 @@ func (l *leases) free(ctx context.Context) error {
 	return err
 }
 
-// keep renews the leases until ctx ends, and calls lost once if one is lost. A database that does not answer is waited for:
-// the claim in git is what the work rests on.
+// keep renews the leases until ctx ends. It calls lost once if one is lost. It keeps trying while the database does not
+// answer, because the right to work comes from the claim in git.
 func (l *leases) keep(ctx context.Context, lost func()) {
 	if len(l.scopes) == 0 {
 		return

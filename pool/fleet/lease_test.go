@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A database that took the place of another, or is an older copy, lacks leases, and gives their ids to others. Whoever still holds
-// one takes it again where there is room, and touches those of others in no case.
+// A database that replaced another one, or is an older copy, lacks leases and assigns their IDs to others. A holder takes
+// its lease again if there is room, and never changes those of others.
 func TestLostLeases(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -66,7 +66,7 @@ func TestLostLeases(t *testing.T) {
 	keys("new")
 }
 
-// Where another server is there than before, nobody takes a lease of an issue until the others have had the time to take theirs again.
+// After a change of the server, nobody takes the lease of an issue until the others have had time to take theirs again.
 func TestLeasesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -95,7 +95,7 @@ func TestLeasesOfAnotherServer(t *testing.T) {
 	}
 }
 
-// The limits hold also where the server's own way to run transactions would count what was there before another one's end.
+// The limits hold also if the server's default isolation level would show the state before another transaction's end.
 func TestLeasesInAnyIsolation(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)

@@ -13,34 +13,33 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// Machine is a process that lives, or died a short time ago.
+// Machine is a process of the fleet that is alive or has died recently.
 type Machine struct {
 	ID, Name string
 	PID      int
 	Roles    []string
 	Since    time.Time      // when the process joined the fleet
-	Silent   time.Duration  // since its last heartbeat
-	Projects map[string]int // what it plans, shows or works, and how many issues of each it works at the same time at most
+	Silent   time.Duration  // time since its last heartbeat
+	Projects map[string]int // maximum number of issues at a time, by project; 0 for projects that it only plans or shows
 }
 
 // Issue is an issue with an open row.
 type Issue struct {
 	Project, Key string
-	State        string // River's
-	Machine      string // the process that works it, or worked it last
+	State        string // River's state
+	Machine      string // the process that works it or did so last
 	Generation   int
-	Next         time.Time // when it is looked at next, unless it is running
+	Next         time.Time // when it is next looked at, unless it is running
 }
 
-// Look is what the fleet is doing.
+// Look describes the present activity of the fleet.
 type Look struct {
 	Machines []Machine
-	Paused   []string // projects
+	Paused   []string // names of projects
 	Issues   []Issue
 }
 
-// Look lists machines and open rows. A machine that has died may be there for half a minute more, since a start of the server if that was
-// later.
+// Look lists machines and open rows. A dead machine is still listed for half a minute, also after a start of the server.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since, now() - expires_at + make_interval(secs => $1),
 		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects
@@ -56,27 +55,27 @@ func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	return l, err
 }
 
-// paused lists the projects that are paused.
+// paused returns the names of paused projects.
 func (d *Database) paused(ctx context.Context) ([]string, error) {
 	return query(ctx, d, pgx.RowTo[string], "SELECT project FROM ralph_pause ORDER BY 1")
 }
 
-// Runs are the records of a project's runs on all machines, to read.
+// Runs returns a read-only store with the records of a project's runs on all machines.
 func (d *Database) Runs(project string) journal.Store {
 	return &postgres.Store{DB: d.pool, Project: project}
 }
 
-// Elsewhere lists the open records of a project's runs on other machines that live.
+// Elsewhere returns the open records of a project's runs on other live machines.
 func (f *Fleet) Elsewhere(ctx context.Context, project string) ([]journal.Record, error) {
 	return f.db.running(ctx, project, "", f.id, time.Minute)
 }
 
-// Running lists the open records of a project's runs on machines that live.
+// Running returns the open records of a project's runs on live machines.
 func (d *Database) Running(ctx context.Context, project string) ([]journal.Record, error) {
 	return d.running(ctx, project, "", "", time.Minute)
 }
 
-// running lists the open records of a pool on machines that are alive by a TTL, without the machine besides.
+// running returns the open records of a pool on machines that are alive by the TTL, except one machine.
 func (d *Database) running(ctx context.Context, project, pool, besides string, ttl time.Duration) ([]journal.Record, error) {
 	machines, err := query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE id <> $2 AND "+alive, ttl.Seconds(), besides)
 	if err != nil {
@@ -88,13 +87,13 @@ func (d *Database) running(ctx context.Context, project, pool, besides string, t
 	return list, d.hide(err)
 }
 
-// Queue is a client of the queue that works nothing.
+// Queue returns a client of the queue that works no rows.
 func (d *Database) Queue() (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(d.pool), &river.Config{})
 }
 
-// Stop asks for the end of an issue's run, wherever it is, and takes its row away. It reports whether there was one, and does
-// not wait. With a run it ends that one only, and none when that is over.
+// Stop requests the end of an issue's run on any machine and cancels its row. It does not wait, and reports whether there
+// was a row. If run is not empty, it stops only that run.
 func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, error) {
 	client, err := d.Queue()
 	if err != nil {
@@ -104,7 +103,7 @@ func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, er
 	if err != nil {
 		return false, err
 	}
-	if run != "" && len(ids) > 0 { // a run that is on now had its row before
+	if run != "" && len(ids) > 0 { // read after the rows: a run in progress had its row then
 		on, err := d.isOn(ctx, project, key, run)
 		if !on || err != nil {
 			return false, err
@@ -120,15 +119,15 @@ func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, er
 	return len(ids) > 0, nil
 }
 
-// isOn reports that the run is the issue's last that is on.
+// isOn reports whether the run is the issue's latest open run.
 func (d *Database) isOn(ctx context.Context, project, key, run string) (bool, error) {
 	list, err := d.Running(ctx, project)
 	list = slices.DeleteFunc(list, func(r journal.Record) bool { return r.Key != key })
 	return len(list) > 0 && list[len(list)-1].ID == run, err
 }
 
-// Wake has the project's planner, on whichever machine, read the backlog within a second or so. It does not wait. While the
-// database is away nothing is planned, and the next poll does the same.
+// Wake makes the project's planner, on whichever machine, read the backlog within about a second. It does not wait. While
+// the database is away nothing is planned, and the next poll has the same effect.
 func (f *Fleet) Wake(project string) {
 	f.beside.Go(func() {
 		if err := f.db.wake(context.Background(), project); err != nil {

@@ -35,7 +35,7 @@ func TestLookListsProjects(t *testing.T) {
 	}
 }
 
-// A machine that died is listed as silent first, and then not at all: it leaves no row.
+// A dead machine is first listed as silent and then no more: it leaves no row.
 func TestDeadMachineGoes(t *testing.T) {
 	t.Parallel()
 	p := planner(t, lifeTime, nil, 0)
@@ -60,7 +60,7 @@ func TestDeadMachineGoes(t *testing.T) {
 	if _, err := p.f.db.exec(t.Context(), dead, -10); err != nil {
 		t.Fatal(err)
 	}
-	f := &Fleet{c: Config{TTL: time.Millisecond}, db: p.f.db} // the server may have started a moment ago
+	f := &Fleet{c: Config{TTL: time.Millisecond}, db: p.f.db} // the server may have just started
 	if err := planningOf(f, p.s).reap(t.Context()); err != nil {
 		t.Fatal(err)
 	}

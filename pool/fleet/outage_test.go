@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// lines is a log.
+// lines is a log handler that sends each text.
 type lines struct {
 	slog.Handler
 	got chan string
@@ -33,7 +33,7 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An outage of the database is one line when it begins, and one when it is over.
+// An outage of the database causes one line at its beginning and one at its end.
 func TestOutageIsTwoLines(t *testing.T) {
 	t.Parallel()
 	own, end, err := fleettest.New()
@@ -59,7 +59,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.exec(t.Context(), "CHECKPOINT"); err != nil { // a server for tests forgets in a crash what is younger
+	if _, err := d.exec(t.Context(), "CHECKPOINT"); err != nil { // in a crash, a test server forgets changes since the last checkpoint
 		t.Fatal(err)
 	}
 	next := func(want string) {
@@ -69,7 +69,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 			if got != want {
 				t.Errorf("logged %q, want %q", got, want)
 			}
-		case <-time.After(time.Minute): // only a failing test takes that long
+		case <-time.After(time.Minute): // reached only by a failing test
 			t.Fatalf("not logged: %s", want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	}
 }
 
-// Where the server is there again and refuses this machine, the log says that, too: it does not end by itself.
+// If the server is back and refuses this machine, the log says that, too: it does not end by itself.
 func TestOutageThatIsRefused(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -115,7 +115,7 @@ func TestOutageThatIsRefused(t *testing.T) {
 	}
 }
 
-// A database that answers and takes no writes is away, too: a standby, or one that somebody has emptied.
+// A database that answers but accepts no writes is away, too: a standby, or one that was emptied.
 func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ breaks, repairs string }{
@@ -148,7 +148,7 @@ func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 			for got := ""; got != step.want; {
 				select {
 				case got = <-log.got:
-				case <-time.After(time.Minute): // only a failing test takes that long
+				case <-time.After(time.Minute): // reached only by a failing test
 					t.Fatalf("not logged: %s", step.want)
 				}
 			}
@@ -160,8 +160,8 @@ func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 	}
 }
 
-// While the database is there, an error of a connection is logged with its text, and one in a minute is enough. What is left of an
-// outage that has just ended is not logged.
+// While the database is there, an error of a connection is logged with its text, once a minute. Late errors of an outage
+// that has just ended are not logged.
 func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -170,7 +170,7 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	log.Error("Producer: fetch error", "err", "unexpected EOF")
 	log.Error("Notifier: run error", "err", "conn closed")
 	log.Error("Producer: other error", "err", "no such column")
-	log.Error("Completer: too many errors") // without the error
+	log.Error("Completer: too many errors") // without an error attribute
 	log.Info("Client started")
 	text := out.String()
 	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "too many errors") || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
@@ -186,7 +186,7 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	}
 }
 
-// Who asks whether the database is away does not wait for it, even while a ping waits.
+// Asking whether the database is away does not wait for it, even while a ping waits.
 func TestAwayWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -201,11 +201,11 @@ func TestAwayWaitsForNothing(t *testing.T) {
 	f := &Fleet{db: &Database{pool: pool}, outage: outage{log: slog.New(slog.DiscardHandler)}}
 	pinged := make(chan bool)
 	go func() { pinged <- f.away(t.Context()) }()
-	conn, err := silent.Accept() // it is at it
+	conn, err := silent.Accept() // the ping has begun
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Held(""); err != nil { // as after a wait for the ping
+	if err := f.Held(""); err != nil { // must not wait for the ping
 		t.Errorf("before it is known: %v", err)
 	}
 	if err := errors.Join(conn.Close(), silent.Close()); err != nil {
@@ -216,7 +216,7 @@ func TestAwayWaitsForNothing(t *testing.T) {
 	}
 }
 
-// Who looks while the database hangs waits a moment, sees this machine's runs, and is not told that there are no others.
+// A reader during an outage waits only briefly, sees this machine's runs, and is not told that there are no others.
 func TestHistoryWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -247,7 +247,7 @@ func TestHistoryWithoutDatabase(t *testing.T) {
 	}
 }
 
-// A run that ends while the database is away frees its slot as soon as that is back.
+// A run that ends while the database is away frees its slot as soon as the database is back.
 func TestSlotOfRunThatEndedInOutage(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -273,17 +273,17 @@ func TestSlotOfRunThatEndedInOutage(t *testing.T) {
 			f.finish(t.Context(), held, &rivertype.JobRow{ID: 1, Attempt: 1}, true)
 		}
 	}
-	over := time.After(time.Minute) // only a failing test takes that long
+	over := time.After(time.Minute) // reached only by a failing test
 	for ok = false; !ok; _, ok = take("next") {
 		select {
 		case <-over:
 			t.Fatal("the slot is not free")
-		case <-time.After(10 * time.Millisecond): // nothing tells
+		case <-time.After(10 * time.Millisecond): // no event tells
 		}
 	}
 }
 
-// Waits for locks are bounded by ralph, which the role's or the database's own limits know nothing of.
+// Ralph limits waits for locks itself. Limits of the role or of the database do not apply.
 func TestLimitsOfTheRole(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Pause keeps all machines from starting runs of a project until it ends. Runs that are on go on.
+// Pause keeps all machines from starting runs of a project. Runs in progress continue.
 type Pause struct {
 	f       *Fleet
 	project string
 }
 
-// Pause is the pause of a project.
+// Pause returns the pause of a project.
 func (f *Fleet) Pause(project string) Pause { return Pause{f, project} }
 
-// Set begins or ends the pause, on all machines at once.
+// Set begins or ends the pause on all machines.
 func (p Pause) Set(paused bool) error {
 	sql := "DELETE FROM ralph_pause WHERE project = $1"
 	if paused {
@@ -26,16 +26,16 @@ func (p Pause) Set(paused bool) error {
 	return p.f.readPauses(context.Background())
 }
 
-// On reports whether it was on when this process last read that from the database.
+// On reports whether the project was paused when this process last read the database.
 func (p Pause) On() bool {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()
 	return slices.Contains(p.f.paused, p.project)
 }
 
-// readPauses reads which projects are paused.
+// readPauses reads the paused projects.
 func (f *Fleet) readPauses(ctx context.Context) error {
-	f.reading.Lock() // else an older answer may replace a newer one
+	f.reading.Lock() // otherwise an older answer may replace a newer one
 	defer f.reading.Unlock()
 	list, err := f.db.paused(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/tally"
 )
 
-// planning is the planner of one project. It belongs to one goroutine, and nothing of it has to outlive the process.
+// planning plans one project. It belongs to one goroutine. Its data need not survive the process.
 type planning struct {
 	f        *Fleet
 	s        *served
@@ -21,30 +21,30 @@ type planning struct {
 	now      func() time.Time
 
 	lease   *leases   // nil: another machine plans
-	renewed time.Time // when the lease was taken, renewed or asked for
+	renewed time.Time // when the lease was last taken, renewed or requested
 
-	queue    []backlog.Task  // what the last look at the backlog has left to insert, in order
-	open     map[string]bool // open rows at the last count, by key
-	waiting  int             // those of them that no machine had taken
-	capacity int             // how many rows may be open
+	queue    []backlog.Task  // tasks of the last look at the backlog that are not inserted yet, in order
+	open     map[string]bool // keys of open rows at the last count
+	waiting  int             // number of open rows that no machine had taken
+	capacity int             // maximum number of open rows
 	ended    bool            // a row has ended since the last look at the backlog
-	idle     error           // why the last look at the backlog has nothing begun; nil: it has
-	looked   time.Time       // at the backlog; zero: never
-	due      time.Time       // when the first issue that waits for a time may be worked again, or a look failed and is repeated; zero: neither
+	idle     error           // why the last look at the backlog led to no work; nil if it did
+	looked   time.Time       // time of the last look at the backlog; zero: never
+	due      time.Time       // when the first waiting issue may be worked, or a failed look is repeated; zero: neither
 	reaped   time.Time
-	starved  bool          // machines had taken all rows, and there was more to do
-	wait     time.Duration // until the next turn
+	starved  bool          // machines had taken all rows, and more tasks were waiting
+	wait     time.Duration // delay until the next turn
 }
 
 const (
-	replan    = 2 * time.Second  // the least time between looks at the backlog
-	lookAgain = 10 * time.Second // the time until the next look at a backlog that could not be read
-	// A free slot is to find a row soon: while the machines take all rows before the planner looks again, it looks up to busy times
-	// as often as usual.
+	replan    = 2 * time.Second  // minimum time between looks at the backlog
+	lookAgain = 10 * time.Second // delay after a failed look at the backlog
+	// A free slot should find a row soon: while machines take all rows between two turns, turns come more often, by this
+	// factor.
 	busy = 20
 )
 
-// plan plans the project while this process has the lease for it, until ctx ends.
+// plan plans the project until ctx ends, while this process holds the project's lease.
 func (f *Fleet) plan(ctx context.Context, s *served) {
 	(&planning{f: f, s: s, maintain: s.Pool.Maintain, now: time.Now, wait: f.c.Tick}).run(ctx)
 }
@@ -52,7 +52,7 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 func (p *planning) run(ctx context.Context) {
 	defer func() {
 		if p.lease != nil {
-			_ = p.lease.free(ctx) // else it expires
+			_ = p.lease.free(ctx) // otherwise it expires
 		}
 	}()
 	next := time.NewTimer(0)
@@ -99,7 +99,7 @@ func (p *planning) turn(ctx context.Context) error {
 		if err := p.look(ctx); err != nil {
 			return err
 		}
-		if lead, err := p.leads(ctx); err != nil || !lead { // the backlog may have taken long
+		if lead, err := p.leads(ctx); err != nil || !lead { // reading the backlog may have taken long
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (p *planning) pace() {
 	}
 }
 
-// leads takes or renews the lease to plan the project, as often as it takes to keep it.
+// leads takes the lease to plan the project, or renews it in time, and reports whether this process holds it.
 func (p *planning) leads(ctx context.Context) (bool, error) {
 	now, ttl := p.now(), p.f.c.TTL
 	age := now.Sub(p.renewed)
@@ -126,7 +126,7 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		held, err := p.lease.renew(ctx)
 		if err == nil {
 			p.renewed = now
-			if !held { // what is wrong is another machine's problem now
+			if !held { // problems are now another machine's
 				p.lease, p.idle = nil, nil
 			}
 		}
@@ -150,7 +150,7 @@ func (p *planning) isDue(now time.Time) bool {
 	return age >= p.s.Poll || age >= replan && (len(p.queue) == 0 && p.ended || !p.due.IsZero() && !now.Before(p.due))
 }
 
-// look lists the backlog.
+// look reads the backlog.
 func (p *planning) look(ctx context.Context) error {
 	plan, err := p.maintain(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *planning) look(ctx context.Context) error {
 	}
 	p.queue, p.due, p.ended = plan.Tasks(), plan.Due(p.now()), false
 	why := plan.Spent()
-	if len(p.open) > 0 { // a run may leave something of a cap
+	if len(p.open) > 0 { // an open run may leave a part of a cap unused
 		why = nil
 	}
 	if p.idle = why; why != nil && p.s.isNews("", why) {
@@ -169,11 +169,11 @@ func (p *planning) look(ctx context.Context) error {
 	return nil
 }
 
-// ahead is how many rows may wait beside those that the machines can work at once, so that a free slot finds one. With more, the
-// order of the backlog would be that of an earlier look; beyond the project's limit they would only find no slot.
+// ahead is the number of rows beyond those that the machines can work at once, so that a free slot finds one. More rows
+// would follow an outdated order of the backlog, or find no slot because of the project's limit.
 const ahead = 2
 
-// count reads which rows of the project are open, how many may be, and whether somebody has called Wake.
+// count reads the project's open rows, their maximum number, and whether somebody has called Wake.
 func (p *planning) count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -208,7 +208,7 @@ func (p *planning) count(ctx context.Context) error {
 	return nil
 }
 
-// feed inserts rows while fewer are open than may be.
+// feed inserts rows up to the capacity.
 func (p *planning) feed(ctx context.Context) error {
 	p.queue = slices.DeleteFunc(p.queue, func(t backlog.Task) bool { return p.open[t.Issue.Key] })
 	n := min(len(p.queue), p.capacity-len(p.open))
@@ -230,7 +230,7 @@ func (p *planning) feed(ctx context.Context) error {
 	if err != nil {
 		return p.f.db.hide(err)
 	}
-	for i, r := range results { // a duplicate is a row that another planner has inserted
+	for i, r := range results { // another planner has inserted the row of a duplicate
 		key := p.queue[i].Issue.Key
 		p.open[key] = true
 		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
@@ -239,21 +239,21 @@ func (p *planning) feed(ctx context.Context) error {
 	return nil
 }
 
-// dead is a row that nobody works: its process is gone, or never got the answer that the row is its own.
+// dead is a running row without a live process: the process is gone, or never learned that it has the row.
 type dead struct {
 	ID      int64
 	Attempt int
 	Args    row
 }
 
-// slot is a lease whose holder is gone, or cut off.
+// slot is a lease whose holder is gone or cut off.
 type slot struct {
 	ID  int64
 	Key string
 }
 
-// reap forgets dead machines, replaces dead rows, and frees their slots, once nobody holds the claim of their issue any more. It changes River's table
-// itself: River has no heartbeat, and leaves such a row running.
+// reap deletes dead machines and replaces dead rows. It frees the slots of dead machines once nobody holds the claim of
+// their issue. It changes River's table directly: River has no heartbeat and would leave such a row running.
 func (p *planning) reap(ctx context.Context) error {
 	if _, err := p.f.db.exec(ctx, "DELETE FROM ralph_machine WHERE NOT "+alive, p.f.c.TTL.Seconds()); err != nil {
 		return err
@@ -290,13 +290,13 @@ func (p *planning) reap(ctx context.Context) error {
 	return err
 }
 
-// replace ends a dead row and inserts the next generation, in one transaction. Later writes of its process to the old row change
-// nothing: that has ended.
+// replace ends a dead row and inserts the next generation, in one transaction. Later writes of the old process to the old
+// row have no effect, because that row has ended.
 func (p *planning) replace(ctx context.Context, d dead) error {
 	return p.f.db.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2",
 			d.ID, d.Attempt)
-		if err != nil || tag.RowsAffected() == 0 { // it has ended meanwhile
+		if err != nil || tag.RowsAffected() == 0 { // the row has ended meanwhile
 			return err
 		}
 		next := d.Args

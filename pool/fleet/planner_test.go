@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// held are claims of issues.
+// held is a set of held claims.
 type held map[string]worktree.ClaimState
 
 func (h held) Claim(context.Context, string, worktree.Holder, time.Duration) (*worktree.Claim, error) {
@@ -28,7 +28,7 @@ func (h held) Claim(context.Context, string, worktree.Holder, time.Duration) (*w
 
 func (h held) Claims(context.Context) (map[string]worktree.ClaimState, error) { return h, nil }
 
-// planner plans project p, without a pool.
+// planner plans project p without a pool.
 func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning {
 	t.Helper()
 	f, err := Start(t.Context(), Config{Database: migrated(t), Plan: true, TTL: ttl})
@@ -40,13 +40,13 @@ func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning 
 	return planningOf(f, s)
 }
 
-// planningOf plans a project whose backlog is empty.
+// planningOf plans a project with an empty backlog.
 func planningOf(f *Fleet, s *served) *planning {
 	empty := func(context.Context) (backlog.Plan, error) { return backlog.Plan{}, nil }
 	return &planning{f: f, s: s, maintain: empty, now: time.Now, wait: f.c.Tick, open: map[string]bool{}}
 }
 
-// rows lists the rows, as "key state generation".
+// rows lists the rows as "key state generation".
 func rows(t *testing.T, d *Database) []string {
 	t.Helper()
 	r, err := d.pool.Query(t.Context(), "SELECT concat_ws(' ', args ->> 'key', state, args ->> 'generation') FROM river_job ORDER BY id")
@@ -70,18 +70,18 @@ func (p *planning) mustFeed(t *testing.T, keys ...string) {
 	}
 }
 
-// A row is due at once, by the database's time, whatever the machine that inserts it takes for that.
+// A row is due at once by the database's time, whatever the inserting machine's clock says.
 func TestRowIsDue(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
-	p.f.clock.ahead.Store(int64(time.Hour)) // rows are an hour early by this
+	p.f.clock.ahead.Store(int64(time.Hour)) // makes rows an hour early
 	p.mustFeed(t, "a", "b")
 	if n := number(t, p.f.db, "SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at BETWEEN now() - interval '62 minutes' AND now() - interval '58 minutes'"); n != 2 {
 		t.Errorf("%d rows are due, want 2", n)
 	}
 }
 
-// While machines take all rows before the planner looks again it looks more often, and less often afterwards.
+// While machines take all rows before the planner's next turn, its turns come more often, and afterwards less often.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -110,14 +110,14 @@ func TestTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := planningOf(p.f, p.s)
-	for range 3 { // another plans: it is asked once in a while
+	for range 3 { // while another machine plans, it asks only once in a while
 		if lead, err := other.leads(t.Context()); err != nil || lead {
 			t.Errorf("two plan: %t, %v", lead, err)
 		}
 	}
 }
 
-// The time that machines share is the database's, whatever a machine's own clock says.
+// Machines share the database's time, whatever their own clocks say.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -136,7 +136,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// As many rows are open as machines can work, one for an issue, and what is over may come again.
+// As many rows are open as machines can work, one per issue. An ended row may be inserted again.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -173,7 +173,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// tasks are for issues with these keys.
+// tasks returns tasks for issues with these keys.
 func tasks(keys ...string) (list []backlog.Task) {
 	for _, k := range keys {
 		list = append(list, backlog.Task{Issue: tracker.Issue{Key: k}})
@@ -205,7 +205,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// An issue whose provider refuses waits as long as that says, and the longest word counts.
+// An issue whose provider refuses waits as long as the provider asks; the longest wait counts.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -233,7 +233,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// An agent that a run on one machine found unavailable is not tried with the same account on another, until it is back.
+// An agent that a run on one machine found unavailable is not used with the same account on another machine until it is
+// back.
 func TestParked(t *testing.T) {
 	t.Parallel()
 	d, now := migrated(t), time.Now()
@@ -246,7 +247,7 @@ func TestParked(t *testing.T) {
 		if err := d.park(t.Context(), "a", now, list); err != nil {
 			t.Fatal(err)
 		}
-		list[0].Until = until.Add(-time.Minute) // less than is known
+		list[0].Until = until.Add(-time.Minute) // earlier than the known time
 	}
 	wait, parked, err := d.blocked(t.Context(), "p", "a")
 	if err != nil || wait != 0 || len(parked) != 1 || parked[0].Choice() != (agents.Choice{Agent: "one", Model: "m"}) || !parked[0].Until.Equal(until) || parked[0].Class != agents.RateLimit {
@@ -267,7 +268,7 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// Two repositories of the same project name are not worked together.
+// Two repositories with the same project name are not worked together.
 func TestOtherRepository(t *testing.T) {
 	t.Parallel()
 	f := planner(t, time.Hour, nil, 0).f
@@ -315,12 +316,12 @@ func TestWake(t *testing.T) {
 	}
 	other.Wake("p")
 	other.Wake("q")
-	other.Stop() // once it has written that
+	other.Stop() // after it has written the wake-up
 	turn(2)
 	turn(2)
 }
 
-// After a look that fails, such as while the forge is away, the backlog is read again soon, and not at the next poll.
+// After a failed look, for example while the forge is away, the backlog is read again soon and not only at the next poll.
 func TestLookFails(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -353,7 +354,7 @@ func TestStop(t *testing.T) {
 	p := planner(t, time.Hour, nil, 0)
 	p.mustFeed(t, "a")
 	store := &postgres.Store{DB: p.f.db.pool, Project: "p", Machine: p.f.id}
-	for id, ended := range map[string]time.Time{"r1": time.Now(), "r2": {}, "r3": {}} { // r2 died, r3 is on
+	for id, ended := range map[string]time.Time{"r1": time.Now(), "r2": {}, "r3": {}} { // r2 has died, r3 is in progress
 		r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: "a", Started: time.Unix(int64(id[1]), 0)}, State: journal.State{Ended: ended}}
 		if err := store.Save(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -376,7 +377,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A pause holds on all machines: no row is inserted, none is begun, and each process learns of it.
+// A pause applies to all machines: no row is inserted or begun, and each process notices it.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -421,7 +422,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// What a project has open counts against the slots of others only while it can be worked.
+// A project's open rows count against the slots of others only while they can be worked.
 func TestSlotsThatNobodyCanUse(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)

@@ -12,20 +12,21 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// outage logs once that the database is away, once that it refuses this machine, and once that it is back.
+// outage logs once each that the database is away, that it refuses this machine, and that it is back.
 type outage struct {
 	log   *slog.Logger
-	ping  sync.Mutex // held during a ping: the others wait for its answer
+	ping  sync.Mutex // held during a ping, so that others wait for its result
 	mu    sync.Mutex
-	is    bool      // guarded by mu
+	is    bool      // guarded by mu; the database is away
 	no    bool      // guarded by mu; a refusal was logged
-	ended time.Time // guarded by mu; the last one; zero: there was none
+	ended time.Time // guarded by mu; end of the last outage; zero: none
 }
 
-// pingTime bounds the statement that tells whether the database is there.
+// pingTime limits the statement that tests the database.
 const pingTime = 5 * time.Second
 
-// away asks the database whether it takes writes, unless it is known not to: it does not answer, is a standby, or has lost its tables.
+// away reports whether the database accepts no writes: it does not answer, is a standby, or has lost its tables. It asks
+// the database unless an outage is known.
 func (f *Fleet) away(ctx context.Context) bool {
 	f.outage.ping.Lock()
 	defer f.outage.ping.Unlock()
@@ -40,11 +41,11 @@ func (f *Fleet) away(ctx context.Context) bool {
 	return f.outage.known()
 }
 
-// note notes whether the database answers.
+// note records whether the database answers.
 func (o *outage) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	refused := address.Refuses(err) // such as a password that has changed
+	refused := address.Refuses(err) // for example because the password has changed
 	switch {
 	case err != nil && (!o.is || refused && !o.no):
 		o.is, o.no = true, refused
@@ -55,17 +56,17 @@ func (o *outage) note(err error) {
 	}
 }
 
-// justOver reports an outage that ended a moment ago: its last errors are still to come.
+// justOver reports whether an outage has just ended, so that its last errors may still arrive.
 func (o *outage) justOver() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
 }
 
-// ErrAway says that the database does not answer, or takes no writes.
+// ErrAway means that the database does not answer or accepts no writes.
 var ErrAway = fmt.Errorf("%w; nothing new is begun until it is back", journal.ErrAway)
 
-// Held is why this machine begins nothing of the project for now, such as ErrAway; nil: it does. It waits for nothing.
+// Held returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
 func (f *Fleet) Held(project string) error {
 	if f.outage.known() {
 		return ErrAway
@@ -76,23 +77,23 @@ func (f *Fleet) Held(project string) error {
 	return nil
 }
 
-// known reports an outage that has been logged.
+// known reports whether there is an outage that was logged.
 func (o *outage) known() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.is
 }
 
-// quiet passes on warnings and errors of River's, each text once a minute. In an outage of the database each part of River logs an
-// error or more a second: those are left out, because outage logs it. While the database is there, errors of single connections
-// are one line a minute.
+// quiet passes on River's warnings and errors, each text once a minute. During an outage each part of River logs at least
+// one error a second: quiet drops them, because outage logs it. Otherwise errors of single connections become one line a
+// minute.
 type quiet struct {
 	slog.Handler
 	f    *Fleet
 	said *said
 }
 
-// broken matches the texts of errors of a connection.
+// broken matches the texts of connection errors.
 var broken = pattern.Lazy(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
 
 type said struct {
@@ -100,10 +101,10 @@ type said struct {
 	last map[string]time.Time // guarded by mu; by text
 }
 
-// quietTime is how long the same text is not repeated.
+// quietTime is the time during which the same text is not repeated.
 const quietTime = time.Minute
 
-// first reports whether the text was not logged in the last minute.
+// first reports whether the text was not logged during quietTime.
 func (s *said) first(text string, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,17 +118,17 @@ func (s *said) first(text string, at time.Time) bool {
 	return true
 }
 
-// Quiet makes a handler for the log of a part of River: in an outage of the database it passes on nothing, for the fleet says so.
+// Quiet wraps the log handler of a part of River. During an outage, which the fleet logs, it drops all entries.
 func (f *Fleet) Quiet(h slog.Handler) slog.Handler {
 	return quiet{h, f, &said{last: map[string]time.Time{}}}
 }
 
-// Enabled is part of slog.Handler.
+// Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
 }
 
-// Handle is part of slog.Handler.
+// Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	text, failure := r.Message, ""
 	r.Attrs(func(a slog.Attr) bool {
@@ -136,7 +137,7 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return failure == ""
 	})
-	if failure == "" && q.f.outage.known() { // such as that River has tried something too often
+	if failure == "" && q.f.outage.known() { // for example River's message that it has tried something too often
 		return nil
 	}
 	if failure != "" {
@@ -156,12 +157,12 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// WithAttrs is part of slog.Handler.
+// WithAttrs implements slog.Handler.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quiet{q.Handler.WithAttrs(attrs), q.f, q.said}
 }
 
-// WithGroup is part of slog.Handler.
+// WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler {
 	return quiet{q.Handler.WithGroup(name), q.f, q.said}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// A row is replaced when nobody works it and nobody holds its issue's claim.
+// A row is replaced if nobody works it and nobody holds the claim of its issue.
 func TestReap(t *testing.T) {
 	t.Parallel()
 	claims := held{
@@ -64,7 +64,7 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// With its run a row ends at once, and its slot is free; but not the row that has replaced it.
+// A row ends together with its run, and its slot is free. The row that has replaced it does not end.
 func TestFinish(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, held{}, 0)
@@ -90,7 +90,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A machine dies with a run of a project that nobody serves any more: its slot is free after a while, and not before.
+// The slot of a dead machine, for a project that nobody serves any more, is freed after a while and not before.
 func TestSlotOfAProjectThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Microsecond, held{}, 0)
@@ -111,7 +111,7 @@ func TestSlotOfAProjectThatNobodyServes(t *testing.T) {
 	}
 }
 
-// The slot of a machine that is cut off counts for as long as it has the claim of its issue: it works on.
+// The slot of a machine that is cut off counts while it holds the claim of its issue, because it continues to work.
 func TestReapSlots(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Microsecond, held{
@@ -147,7 +147,8 @@ func TestReapSlots(t *testing.T) {
 	}
 }
 
-// withClock makes now() in the database go by an offset, which set sets; and the server look as if it had been up for long.
+// withClock makes now() in the database use an offset, which set changes. It also makes the server look as if it had been
+// up for long.
 func withClock(t *testing.T, where string) (set func(time.Duration)) {
 	t.Helper()
 	d, err := Open(t.Context(), where)
@@ -176,7 +177,7 @@ func withClock(t *testing.T, where string) (set func(time.Duration)) {
 	}
 }
 
-// expiring are claims of issues that expire at the same moment.
+// expiring are claims that all expire at the same moment.
 type expiring struct {
 	held
 	gone func() bool
@@ -186,9 +187,9 @@ func (e expiring) Claims(context.Context) (map[string]worktree.ClaimState, error
 	return map[string]worktree.ClaimState{"k": {Holder: worktree.Holder{Run: "r"}, Gone: e.gone()}}, nil
 }
 
-// A machine dies just after it has renewed the claim of its issue, with its planner or without: the issue has a row for the others
-// within the claim's life plus a third, and not before the claim has expired. Both clocks, the planner's and the database's, are
-// the test's.
+// A machine dies just after it has renewed the claim of its issue, with or without its planner. The issue has a row for
+// other machines within the claim's TTL plus a third, but not before the claim has expired. The test controls both clocks,
+// the planner's and the database's.
 func TestRestartOfADeadWorkersIssue(t *testing.T) {
 	t.Parallel()
 	const (

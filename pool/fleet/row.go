@@ -12,24 +12,24 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// kind is what River calls rows of ralph's.
+// kind is River's kind of ralph's rows.
 const kind = "ralph_issue"
 
-// row is the content of a row: an issue that may need work. Fields may be added and never change their meaning: machines of
-// several versions share a database.
+// row is the content of a row: an issue that may need work. New fields may be added, but their meaning must never change,
+// because machines of several versions share a database.
 type row struct {
 	Project string `json:"project" river:"unique"`
 	Key     string `json:"key"     river:"unique"`
-	// Generation counts the rows in a row that died. It is for people: the claim in git has the number that fences.
+	// Generation counts dead rows of the issue in succession, for people. The fencing number is in the claim in git.
 	Generation int    `json:"generation"`
 	FollowUp   bool   `json:"follow_up,omitempty"` // the issue's request needs another run
 	Account    string `json:"account,omitempty"`   // see Project
 }
 
-// Kind is for River.
+// Kind implements river.JobArgs.
 func (row) Kind() string { return kind }
 
-// openStates are those of a row that is not over. There is one such row for an issue.
+// openStates are the states of a row that has not ended. An issue has at most one such row.
 func openStates() []rivertype.JobState {
 	return []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
@@ -37,20 +37,20 @@ func openStates() []rivertype.JobState {
 	}
 }
 
-// isOpen holds for an open row of ralph's.
+// isOpen selects open rows of ralph's.
 const isOpen = `kind = '` + kind + `' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')`
 
-// due makes a row due at once by the database's time, less a moment for the error of that. River takes the machine's own: rows of
-// one whose clock is ahead would wait.
+// due makes a row due at once by the database's time, minus the error of that. River would use the machine's time, and rows
+// of a machine whose clock is ahead would wait.
 func (c *clock) due(_ context.Context, p *rivertype.JobInsertParams) error {
 	at := c.Now().Add(-time.Second)
 	p.ScheduledAt = &at
 	return nil
 }
 
-// The priorities of rows, by which River takes them.
+// Priorities of rows for River; 1 is the highest.
 const (
-	priorityAgain    = 1 // in the place of a row that died
+	priorityAgain    = 1 // replaces a row that died
 	priorityFollowUp = 2
 	priorityIssue    = 3
 )
@@ -62,7 +62,7 @@ func insertion(r row, priority int) river.InsertManyParams {
 	}}
 }
 
-// queueOf is the queue of a project: machines without it never see its rows. Names that River does not allow have a hash.
+// queueOf returns the queue of a project, which machines without the project do not read. The hash makes it unique.
 func queueOf(project string) string {
 	sum := sha256.Sum256([]byte(project))
 	plain := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(project), "-"), "-")

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A session that has begun anywhere is on everywhere until it is ended, or is over. There are not too many.
+// A session that has begun on any machine is valid on all until it is ended or expires. Their number is limited.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What keeps a whole backlog from being planned is this project's problem for as long as this machine plans it.
+// A failure to plan the whole backlog is this project's problem while this machine plans it.
 func TestWhyNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -44,7 +44,7 @@ func TestWhyNothingIsPlanned(t *testing.T) {
 	}
 }
 
-// A backlog that cannot be read for hours is one line of the log.
+// A backlog that cannot be read for hours causes one line in the log.
 func TestLookThatFailsIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
@@ -66,7 +66,8 @@ func TestLookThatFailsIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// Rows that the database refuses for hours are one line of the log, and the project's problem until it takes them.
+// If the database refuses rows for hours, that causes one line in the log, and is the project's problem until it accepts
+// them.
 func TestRefusedRowsAreTold(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)

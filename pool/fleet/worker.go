@@ -19,17 +19,17 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// worker takes rows. It never fails one: the planner decides by the backlog whether the issue is worked again.
+// worker works rows. It never fails a row: the planner decides by the backlog whether the issue is worked again.
 type worker struct {
 	river.WorkerDefaults[row]
 	f *Fleet
 }
 
-// How long a row waits until it is fetched again: soon where another machine may have a free slot, later at the limits of all machines.
-// What waits for more than 5 seconds waits for River's leader as well, and after a restart of the database there is none for a while.
+// Delays until a row is fetched again: soon if another machine may have a free slot, later at limits of all machines. Rows
+// that wait longer than 5 seconds depend on River's leader, which is missing for a while after a restart of the database.
 const soon, later = time.Second, 4 * time.Second
 
-// snooze lets the row wait about as long; its slot is free meanwhile, and no attempt is used.
+// snooze delays the row by about d. Meanwhile its slot is free, and it uses no attempt.
 func snooze(d time.Duration) error {
 	return river.JobSnooze(time.Duration(float64(d) * (0.75 + 0.5*rand.Float64())))
 }
@@ -98,8 +98,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	return nil
 }
 
-// finish frees the leases of a row, and ends it if it is over: River would do so up to a quarter of a second later, and the planner
-// would count the row for that long. What the database does not take now it takes when it is back: nobody can use the slot before.
+// finish frees the leases of a row, and ends the row if it is over: River would take up to a quarter of a second longer,
+// during which the planner counts the row. If the database is away, finish tries again when it is back: nobody can use the
+// slot before.
 func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) {
 	err := f.tryFinish(ctx, held, job, over)
 	if err == nil {
@@ -130,7 +131,7 @@ func (f *Fleet) tryFinish(ctx context.Context, held *leases, job *rivertype.JobR
 
 var errSlotLost = errors.New("the slot was lost")
 
-// work works the issue, or follows its request up.
+// work works the issue, or follows up its request.
 func (s *served) work(ctx context.Context, r row) (pool.Result, error) {
 	var follow *tracker.FollowUp
 	if r.FollowUp {
@@ -143,19 +144,19 @@ func (s *served) work(ctx context.Context, r row) (pool.Result, error) {
 				follow = &f.FollowUp
 			}
 		}
-		if follow == nil { // there is nothing left to do
+		if follow == nil { // nothing is left to do
 			return pool.Result{Skip: &journal.Skip{Code: journal.SkipRecovered}}, nil
 		}
 	}
 	return s.Pool.WorkPlanned(ctx, r.Key, follow)
 }
 
-// scopes are what a run of the project takes a lease in.
+// scopes returns the scopes in which a run of the project takes a lease.
 func (s *served) scopes() []scope {
 	return []scope{{name: "project " + s.Name, limit: s.Limit}, {name: s.Account, limit: s.AccountLimit, fair: true}}
 }
 
-// ended notes what a run shows of the account and of this machine.
+// ended records what a run reveals about the account and this machine.
 func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
 	here := slices.DeleteFunc(r.Record.Tally().Parked, func(p journal.Parked) bool { return p.Host != r.Record.Host })
 	if err := f.db.park(ctx, s.Account, f.Now(), here); err != nil {
@@ -166,10 +167,10 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 	case r.Unavailable == nil && err == nil:
 		s.works(key)
 	case r.Unavailable == nil:
-		if s.isNews(key, err) { // an issue that only other clones have comes again with each look at the backlog
+		if s.isNews(key, err) { // an issue that only other clones have returns with each look at the backlog
 			f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
 		}
-		if ctx.Err() == nil && !errors.Is(err, errSlotLost) && !errors.Is(err, tracker.ErrNotFound) { // such as a disk that takes no writes
+		if ctx.Err() == nil && !errors.Is(err, errSlotLost) && !errors.Is(err, tracker.ErrNotFound) { // for example a disk that accepts no writes
 			s.fails(time.Now(), err)
 		}
 	case r.Record.Verdict.Outcome == journal.AgentUnavailable && until.After(time.Now()):
@@ -183,7 +184,7 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 	}
 }
 
-// The time that a machine rests from a project that it could not work.
+// Limits of the time that a machine rests from a project after a failure.
 const restMin, restMax = 15 * time.Second, 15 * time.Minute
 
 func (s *served) resting(now time.Time) time.Duration {
@@ -192,7 +193,8 @@ func (s *served) resting(now time.Time) time.Duration {
 	return s.rest.Sub(now)
 }
 
-// trouble is why this machine could not plan or work the project, until it can, or has rested and polls without an error.
+// trouble returns why this machine could not plan or work the project. It returns nil once the machine can, or has rested
+// and polled without an error.
 func (s *served) trouble(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +207,7 @@ func (s *served) trouble(now time.Time) error {
 	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.why)
 }
 
-// planned notes what keeps this machine, which plans the project, from beginning anything of it; nil: nothing. isNews knows it by "".
+// planned records what keeps this machine, the project's planner, from starting runs, or nil. isNews uses the key "".
 func (s *served) planned(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +223,7 @@ func (s *served) works(key string) {
 	delete(s.said, key)
 }
 
-// isNews reports that an issue was not worked for another reason than the last time, if there was one.
+// isNews reports whether an issue was not worked for another reason than the last time.
 func (s *served) isNews(key string, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +232,7 @@ func (s *served) isNews(key string, why error) bool {
 	return known != text
 }
 
-// polled notes a poll without an error. Of a trouble from before this machine's rest nothing is known to be left then.
+// polled records a poll without an error. It clears a trouble from before this machine's rest.
 func (s *served) polled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +248,8 @@ func (s *served) fails(now time.Time, why error) {
 	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
 }
 
-// blocked is how long nothing is to be worked with the account, because no agent is available or the project is paused (0: neither),
-// and the agents that runs on any machine found unavailable.
+// blocked returns how long the account must not be used, because no agent is available or the project is paused (0:
+// neither), and the agents that runs on any machine found unavailable.
 func (d *Database) blocked(ctx context.Context, project, account string) (wait time.Duration, parked []journal.Parked, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -258,14 +260,15 @@ func (d *Database) blocked(ctx context.Context, project, account string) (wait t
 	return time.Duration(seconds * float64(time.Second)), parked, d.hide(err)
 }
 
-// block notes that no agent of the account is available for a while.
+// block records that no agent of the account is available for a time.
 func (d *Database) block(ctx context.Context, account string, wait time.Duration) error {
 	_, err := d.exec(ctx, `INSERT INTO ralph_account (name, blocked_until) VALUES ($1, now() + make_interval(secs => $2))
 		ON CONFLICT (name) DO UPDATE SET blocked_until = greatest(ralph_account.blocked_until, excluded.blocked_until)`, account, wait.Seconds())
 	return err
 }
 
-// park notes which agents of the account are unavailable after now. A service that is out of reach may be so for this machine only.
+// park records the agents of the account that are unavailable after now. It skips overloaded services, which may affect
+// only this machine.
 func (d *Database) park(ctx context.Context, account string, now time.Time, list []journal.Parked) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool { return p.Class == agents.Overload || !p.Until.After(now) })
 	if len(list) == 0 {

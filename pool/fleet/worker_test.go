@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// A row that a machine has taken and cannot work any more, because its slots are full or it is draining, is worked again.
+// A row that a machine has taken but cannot work, because its slots are full or it is draining, is worked later.
 func TestRowComesBack(t *testing.T) {
 	t.Parallel()
 	for name, why := range map[string]error{"busy": pool.ErrBusy, "ended": pool.ErrEnded} {
@@ -54,7 +54,7 @@ func TestRowComesBack(t *testing.T) {
 	}
 }
 
-// A queue that River could not start, because the database is away, can be taken once the database is back.
+// A queue that River could not start because the database was away can be taken once it is back.
 func TestQueueIsTakenAfterOutage(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -76,7 +76,7 @@ func TestQueueIsTakenAfterOutage(t *testing.T) {
 	}
 }
 
-// A machine that fails to work an issue leaves the project to the others for a while, and says why.
+// A machine that fails to work an issue leaves the project to others for a while, and says why.
 func TestMachineThatCannotWorkRests(t *testing.T) {
 	t.Parallel()
 	f, err := Start(t.Context(), Config{Database: migrated(t), TTL: time.Hour})
@@ -114,7 +114,7 @@ func TestMachineThatCannotWorkRests(t *testing.T) {
 	}
 }
 
-// An issue that this machine cannot work is logged once for each reason, however often it comes.
+// An issue that this machine cannot work is logged once for each reason, however often it returns.
 func TestIssueThatIsNotWorkedIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

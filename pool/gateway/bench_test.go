@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	streams     = 64   // at the same time
-	events      = 1500 // of one stream
-	eventsPiece = 200  // that the model sends at once, in bulk
-	firstBytes  = 50   // requests for the first byte, of each kind, in one round
+	streams     = 64   // number of concurrent streams
+	events      = 1500 // number of events in a stream
+	eventsPiece = 200  // number of events that the model sends at once, in bulk
+	firstBytes  = 50   // requests for the first byte, of each kind, per round
 )
 
-// benched is a gateway to a model, and what one way of measuring it took.
+// benched is a gateway to a model, with the measurements of one variant.
 type benched struct {
 	client  *http.Client
 	elapsed []time.Duration // of all streams
@@ -42,9 +42,10 @@ type benched struct {
 	first   []time.Duration // until the first byte of one request
 }
 
-// BenchmarkMetering reads 64 streams of a model at the same time through an endpoint, with and without metering. The two take
-// turns, so that what else the machine does hits both. x is the time with metering for the time without, and x-cpu the CPU time, in
-// the median of the rounds; first-µs is what metering adds to the median time until the first byte of a single request.
+// BenchmarkMetering reads 64 concurrent streams of a model through an endpoint, with and without metering. The two take
+// turns, so that other load affects both. x is the ratio of the times with and without metering, and x-cpu that of the CPU
+// times, as medians over the rounds; first-µs is what metering adds to the median time until the first byte of a single
+// request.
 func BenchmarkMetering(b *testing.B) {
 	for _, kind := range []struct {
 		name  string
@@ -77,7 +78,7 @@ func BenchmarkMetering(b *testing.B) {
 
 func median[T cmp.Ordered](list []T) T { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// ratio is the median of x for y in each round.
+// ratio returns the median of x/y over all rounds.
 func ratio(x, y []time.Duration) float64 {
 	var all []float64
 	for i := range x {
@@ -86,7 +87,7 @@ func ratio(x, y []time.Duration) float64 {
 	return median(all)
 }
 
-// stream is an answer of a model as server-sent events.
+// stream returns an answer of a model as server-sent events.
 func stream() []byte {
 	var s bytes.Buffer
 	event := func(kind, data string) { fmt.Fprintf(&s, "event: %s\ndata: {\"type\":%q,%s}\n\n", kind, kind, data) }
@@ -99,7 +100,7 @@ func stream() []byte {
 	return s.Bytes()
 }
 
-// serve starts a model that answers every request with the body, so many events at once.
+// serve starts a model that answers every request with the body, sending a number of events at once.
 func serve(b *testing.B, body []byte, piece int) string {
 	var pieces [][]byte
 	for i, event := range bytes.SplitAfter(body, []byte("\n\n")) {
@@ -123,7 +124,7 @@ func serve(b *testing.B, body []byte, piece int) string {
 	return s.URL
 }
 
-// metering is an endpoint whose meter has a budget and, with capped, an account with a cap and the real store.
+// metering makes an endpoint whose meter has a budget and, with capped, an account with a cap and the real store.
 func metering(b *testing.B, url string, capped bool) *benched {
 	var account *ledger.Account
 	if capped {
@@ -175,7 +176,7 @@ func (x *benched) ask(b *testing.B) io.ReadCloser {
 	return res.Body
 }
 
-// readAll reads all streams at the same time.
+// readAll reads all streams concurrently.
 func (x *benched) readAll(b *testing.B, size int64) {
 	start, cpu := time.Now(), processCPU()
 	var all sync.WaitGroup
@@ -204,7 +205,7 @@ func (x *benched) readFirst(b *testing.B) {
 	_, _ = io.Copy(io.Discard, body)
 }
 
-// processCPU is the CPU time that this process has used.
+// processCPU returns the CPU time of this process.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

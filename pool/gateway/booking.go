@@ -7,25 +7,26 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Booking tells other machines in advance what a run may use. When the run dies they count all that was booked, so that nothing
-// of what it used is missing. It is safe for concurrent use. A nil Booking tells nobody.
+// Booking reports to other machines in advance how much a run may use. If the run dies, they count the whole booked amount,
+// so that no usage is missed. It is safe for concurrent use. A nil Booking does nothing.
 type Booking struct {
-	before agents.Usage // used by the run before its meters began
-	step   agents.Usage // booked at a time, on top of what is needed; zero where nothing is limited
+	before agents.Usage // usage of the run before its meters began
+	step   agents.Usage // amount that is booked in addition to the need; zero without limits
 	write  func(ctx context.Context, sum agents.Usage) error
 
 	mu      sync.Mutex   // held while a sum is written
-	sum     agents.Usage // guarded by mu
-	passing int          // guarded by mu; requests that were admitted and have not ended
-	largest agents.Usage // guarded by mu; of one answer
+	sum     agents.Usage // guarded by mu; booked so far
+	passing int          // guarded by mu; admitted requests that have not ended
+	largest agents.Usage // guarded by mu; usage of the largest answer
 }
 
-// NewBooking makes the booking of a run which has used something before. write makes a sum known; when it fails no request passes.
+// NewBooking makes the booking of a run that has used before so far. write publishes a new sum; if it fails, the request is
+// refused.
 func NewBooking(before, step agents.Usage, write func(ctx context.Context, sum agents.Usage) error) *Booking {
 	return &Booking{before: before, step: step, write: write, sum: before}
 }
 
-// Book makes the meter book its requests, and those of meters beside it. It may be called at any time.
+// Book makes the meter book its requests, and also those of the meters beside it. It may be called at any time.
 func (m *Meter) Book(b *Booking) { m.booking.Store(b) }
 
 func (m *Meter) booked() *Booking {
@@ -35,7 +36,7 @@ func (m *Meter) booked() *Booking {
 	return m.booking.Load()
 }
 
-// ofRun is what this meter and the one beside it have counted.
+// ofRun returns the sum counted by this meter and the one beside it.
 func (m *Meter) ofRun() agents.Usage {
 	if m.beside == nil {
 		return m.Used()
@@ -43,7 +44,7 @@ func (m *Meter) ofRun() agents.Usage {
 	return m.Used().Add(m.beside.Used())
 }
 
-// AtLeast is what others have to count for a run that has used so much: no less than was booked.
+// AtLeast returns the usage that others must count for a run: used, or what was booked if that is more.
 func (b *Booking) AtLeast(used agents.Usage) agents.Usage {
 	if b == nil {
 		return used
@@ -57,7 +58,8 @@ func (b *Booking) AtLeast(used agents.Usage) agents.Usage {
 	return used
 }
 
-// begin books one more request of a run whose meters have counted so much. A request is taken to need what the largest did.
+// begin books one more request. used is the usage that the run's meters have counted. A request is assumed to need as much
+// as the largest so far.
 func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
 	if b == nil {
 		return nil
@@ -78,7 +80,7 @@ func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
 	return nil
 }
 
-// end says that a request which was booked is over, and what it has used.
+// end records the end of a booked request, and its usage.
 func (b *Booking) end(used agents.Usage) {
 	if b == nil {
 		return
@@ -89,7 +91,7 @@ func (b *Booking) end(used agents.Usage) {
 	b.largest = b.largest.Larger(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
 }
 
-// covers reports whether what is booked has room for so much, of what is limited. mu is held.
+// covers reports whether the booked amount covers used, where use is limited. The caller holds mu.
 func (b *Booking) covers(used agents.Usage) bool {
 	return (b.step.Tokens() == 0 || b.sum.Tokens() >= used.Tokens()) && (b.step.CostUSD == 0 || b.sum.CostUSD >= used.CostUSD)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// A budget in one unit books as rarely as one in both.
+// A budget in one unit needs as few bookings as one in both.
 func TestBookingOfOneUnit(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]agents.Usage{"tokens": {Input: 100}, "cost": {CostUSD: 1}, "both": {Input: 100, CostUSD: 1}} {
@@ -34,7 +34,7 @@ func TestBookingOfOneUnit(t *testing.T) {
 	}
 }
 
-// Requests are booked before they pass, those that pass at once too, and those of a meter beside; most need no new booking.
+// Requests are booked before they pass, also concurrent ones and those of another meter; most need no new booking.
 func TestBooking(t *testing.T) {
 	t.Parallel()
 	var sums []int64

@@ -1,8 +1,8 @@
 // Package gateway lets a sandboxed agent reach its model service and the allowed hosts, and nothing else.
 //
-// A [Gateway] is the egress proxy of one sandbox, and what points the agent at it. The credential stays with ralph: the
-// sandbox gets a placeholder. Package pool/run opens one for each sandbox. Network values may be shared; a Gateway
-// belongs to one run.
+// A [Gateway] is the egress proxy of one sandbox, with the options that point the agents at it. The credential stays with
+// ralph: the sandbox gets a placeholder. Package pool/run opens a gateway for each sandbox. Network values may be shared; a
+// Gateway belongs to one run.
 package gateway
 
 import (
@@ -28,68 +28,68 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// Network is what isolated runs may reach. Its zero value is nothing at all.
+// Network describes what isolated runs may reach. Its zero value allows nothing.
 type Network struct {
 	Allow []egress.Rule // hosts that everything in the sandbox may reach
-	// User is whose credentials the agent may use. They stay with ralph: the sandbox gets a placeholder, and ralph puts
+	// User has the credentials that the agent may use. They stay with ralph: the sandbox gets a placeholder, and ralph puts
 	// the credential into requests to the agent's own service.
 	User agents.User
-	// Upstream replaces the address of the agent's service, in every sandbox; for proxies and tests. It may be on this
-	// host. An agent that cannot be pointed at it, or a sandbox with a policy of its own, makes the run fail.
+	// Upstream replaces the address of the agent's service in every sandbox, for proxies and tests. It may be on this host.
+	// The run fails if the agent cannot use another address, or if the sandbox has its own network policy.
 	Upstream string
-	// Prices are the user's own, which replace and add to the built-in ones.
+	// Prices are the user's prices, which replace or extend the built-in ones.
 	Prices ledger.Prices
-	// Account is what all runs may spend together; nil: there are no caps.
+	// Account enforces the project's caps; nil: there are none.
 	Account *ledger.Account
 }
 
-// AgentError says that the agent cannot be used as things are, whatever it is to do. Its text names what is missing.
+// AgentError means that the agent cannot be used with the present setup. Its text names what is missing.
 type AgentError struct{ Err error }
 
 func (e *AgentError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *AgentError) Unwrap() error { return e.Err }
 
-// Gateway is one sandbox's egress proxy, and what points the agents at it.
+// Gateway is the egress proxy of one sandbox, with the options that point the agents at it.
 type Gateway struct {
-	// Socket is the proxy's, for sandboxes.Spec.Egress; empty where the provider has no egress of ralph's.
+	// Socket is the proxy's socket, for sandboxes.Spec.Egress; empty if the provider does not use ralph's proxy.
 	Socket string
-	// Agents are those that can be used, with what points them at the proxy.
+	// Agents are the usable agents, with options that point them at the proxy.
 	Agents agents.Chain
-	// Missing says why the others cannot be used; each is an *AgentError. There is at least one that can.
+	// Missing has an *AgentError for each unusable agent. At least one agent is usable.
 	Missing []error
 
 	proxy *egress.Proxy
-	real  *strings.Replacer // of the services' addresses inside
-	drop  func() error      // removes the folder of the socket; nil: there is none
+	real  *strings.Replacer // replaces addresses inside the sandbox by the services' real ones
+	drop  func() error      // removes the folder of the socket; nil: no folder
 }
 
-// Config is what a Gateway is made from.
+// Config configures a Gateway.
 type Config struct {
-	Run      string // id, which names the temporary folder
+	Run      string // run ID; part of the temporary folder's name
 	Provider sandboxes.Provider
 	Network  Network
 	Agents   agents.Chain    // empty for commands
-	Idle     bool            // none of them is started: one without a login is left out
-	Secrets  *redact.Secrets // gets credentials as they are used
+	Idle     bool            // no agent is started: skip agents without a login
+	Secrets  *redact.Secrets // gets credentials when they are used
 	Log      *slog.Logger
-	Observe  func(egress.Event) // gets refused connections; may be nil
-	Meter    *Meter             // counts what the agents' services say was used; nil: nobody does
-	Limited  func(agent string) // is told by the Meter when a service refuses a request as one too many, or for overload; may be nil
+	Observe  func(egress.Event) // is called for refused connections; may be nil
+	Meter    *Meter             // counts the usage that the agents' services report; nil: no counting
+	Limited  func(agent string) // is called by the Meter when a service refuses a request because of a rate limit or overload; may be nil
 }
 
-// placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
+// placeholder returns a value that looks like a credential, for use in the sandbox. It has no value anywhere.
 func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.Text()) }
 
-// Open makes the egress proxy of a sandbox that needs one.
+// Open starts the egress proxy of a sandbox that needs one.
 func (c Config) Open() (*Gateway, error) {
 	g := &Gateway{}
 	if !c.Provider.Capabilities().Egress {
 		return g, c.direct(g)
 	}
 	config := egress.Config{Allow: c.Network.Allow, Log: c.Log, Observe: c.Observe}
-	services := map[string]agents.Service{} // by the agent's name; of those with an endpoint
+	services := map[string]agents.Service{} // services with an endpoint, by agent name
 	var err error
 	for _, l := range c.Agents {
 		name := l.Agent.Name()
@@ -132,14 +132,14 @@ func (c Config) Open() (*Gateway, error) {
 	return g, nil
 }
 
-// point adds what makes the agent use its service at the address.
+// point adds the options that make the agent use its service at the address.
 func point(o *agents.Options, a agents.Agent, s agents.Service, url, secret string) {
 	env, args := a.Describe().Endpoint.Point(s, url, secret)
 	o.Env, o.Args = slices.Concat(o.Env, env), slices.Concat(o.Args, args)
 }
 
-// direct points the agents themselves at the upstream that replaces their service, with the user's own credential, where
-// there is no proxy between the two. Without an upstream it changes nothing.
+// direct points the agents at the upstream that replaces their service, with the user's own credential, if there is no
+// proxy between them. Without an upstream it changes nothing.
 func (c Config) direct(g *Gateway) error {
 	g.Agents = slices.Clone(c.Agents)
 	if c.Network.Upstream == "" {
@@ -150,7 +150,7 @@ func (c Config) direct(g *Gateway) error {
 			return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", l.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
 		}
 		user := c.Network.User
-		user.Env = slices.Concat(user.Env, l.Options.Env) // without isolation the agent has both
+		user.Env = slices.Concat(user.Env, l.Options.Env) // without isolation the agent has both environments
 		service, err := agents.FindService(l.Agent, user)
 		if err != nil {
 			return fmt.Errorf("agent %s: %w", l.Agent.Name(), err)
@@ -164,7 +164,7 @@ func (c Config) direct(g *Gateway) error {
 	return nil
 }
 
-// Check reports a login that every run would miss; nil when one of the agents can be used. The error is an *AgentError.
+// Check returns an *AgentError about a missing login that would affect every run, or nil if one of the agents is usable.
 func (c Config) Check() (first error) {
 	for _, l := range c.Agents {
 		_, err := c.service(l.Agent)
@@ -176,8 +176,8 @@ func (c Config) Check() (first error) {
 	return first
 }
 
-// service is the agent's model service. It is zero where the agent reaches its service by itself. The error is an
-// *AgentError: there is no login that could be used.
+// service returns the agent's model service. It is zero if the agent reaches its service by itself. It fails with an
+// *AgentError if there is no usable login.
 func (c Config) service(a agents.Agent) (agents.Service, error) {
 	if a.Describe().Endpoint == nil || !c.Provider.Capabilities().Egress {
 		return agents.Service{}, nil
@@ -189,12 +189,12 @@ func (c Config) service(a agents.Agent) (agents.Service, error) {
 	return service, nil
 }
 
-// Counts reports whether ralph reads what an agent uses, in the answers of its service.
+// Counts reports whether ralph reads an agent's usage from the answers of its service.
 func Counts(a agents.Agent, c sandboxes.Capabilities) bool {
 	return a.Describe().Endpoint != nil && c.Egress && !c.OwnEgress
 }
 
-// endpoint is the agent's service as the proxy serves it inside.
+// endpoint returns the agent's service as the proxy serves it in the sandbox.
 func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 	e := egress.Endpoint{
 		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
@@ -221,10 +221,10 @@ func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 	return e
 }
 
-// overloaded is the status of a model service that is overloaded for everybody.
+// overloaded is the HTTP status of an overloaded model service.
 const overloaded = 529
 
-// learning gives the service's credential, which is redacted from then on.
+// learning returns a function that gets the service's credential and adds it to secrets, so that it is redacted.
 func learning(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		value, err := service.Secret(ctx)
@@ -233,8 +233,8 @@ func learning(service agents.Service, secrets *redact.Secrets) func(context.Cont
 	}
 }
 
-// Name replaces the addresses of services inside, which mean nothing to people, by the real ones, in what an agent said of its
-// failure. It may be called on nil.
+// Name replaces the service addresses that are only valid in the sandbox by the real ones, in the agents' messages about
+// failures. It may be called on nil.
 func (g *Gateway) Name(failures ...*agents.Failure) {
 	if g == nil || g.real == nil {
 		return
@@ -246,7 +246,7 @@ func (g *Gateway) Name(failures ...*agents.Failure) {
 	}
 }
 
-// Refused lists the connections that the proxy refused. It may be called on nil, and after Close.
+// Refused returns notices about the connections that the proxy refused. It may be called on nil, and after Close.
 func (g *Gateway) Refused() []sandboxes.Notice {
 	if g == nil || g.proxy == nil {
 		return nil
@@ -259,10 +259,10 @@ func (g *Gateway) Refused() []sandboxes.Notice {
 	return Refusals(all, more)
 }
 
-// maxRefusals is how many refusals a report names.
+// maxRefusals is the number of refusals that a report lists.
 const maxRefusals = 20
 
-// Refusals tells of refused connections.
+// Refusals returns notices about refused connections.
 func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 	for i, r := range list {
 		if i == maxRefusals {
@@ -275,7 +275,7 @@ func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 			about.Cause = sandboxes.NotAllowed
 		case egress.AddressRefused:
 			about.Cause = sandboxes.AddressRefused
-		case egress.NotResolved, egress.NotConnected: // it was let through
+		case egress.NotResolved, egress.NotConnected: // the proxy allowed it
 			what = "was not reached"
 		default:
 		}
@@ -294,7 +294,7 @@ func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 	return told
 }
 
-// Close ends the proxy. It may be called on nil.
+// Close stops the proxy. It may be called on nil.
 func (g *Gateway) Close() error {
 	if g == nil || g.proxy == nil {
 		return nil

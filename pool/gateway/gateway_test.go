@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// A credential is redacted from the moment it is obtained, also when its owner has renewed it meanwhile.
+// A credential is redacted as soon as it is obtained, also if it was renewed meanwhile.
 func TestRenewedCredentials(t *testing.T) {
 	t.Parallel()
 	s := redact.New()
@@ -22,7 +22,7 @@ func TestRenewedCredentials(t *testing.T) {
 	}
 }
 
-// A sandbox without egress of ralph's gets no proxy, and a closed or missing gateway can be asked and closed.
+// A sandbox that does not use ralph's proxy gets none. A closed or nil gateway can be used and closed.
 func TestNoEgress(t *testing.T) {
 	t.Parallel()
 	g, err := Config{Run: "run", Provider: sandboxes.NewNone(sandboxes.NoneConfig{}), Agents: agents.Chain{{Agent: agents.Codex{}, Options: agents.Options{Model: "m"}}}}.Open()
@@ -36,7 +36,7 @@ func TestNoEgress(t *testing.T) {
 	}
 }
 
-// Refusals name the most frequent, and count the rest. Each has as data what it is about.
+// The most frequent refusals are listed, and the others are counted. Each has its subject as data.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	var list []sandboxes.Refusal
@@ -58,8 +58,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Of a chain those agents are left out whose login is missing; with none left that is an error. The refusals of a service are
-// told with the agent's name.
+// Agents of a chain without a login are left out; without any agent left, that is an error. Refusals of a service name the
+// agent.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	chain := agents.Chain{{Agent: agents.Claude{}}, {Agent: agents.Codex{}}, {Agent: agents.Codex{}, Options: agents.Options{Model: "m", Env: []string{"OPENAI_API_KEY=inside"}}}}

@@ -18,13 +18,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Meter counts what one run uses of its model service, from the answers that pass ralph, and lets no request pass that
-// nothing is left for. It may be used from several goroutines.
+// Meter counts a run's usage of its model service from the answers that pass through ralph, and refuses requests once the
+// budget is used up. It is safe for concurrent use.
 type Meter struct {
 	prices  ledger.Prices
 	account *ledger.Account
 	run     string
-	beside  *Meter // counts the rest of the run; nil: this one counts all of it
+	beside  *Meter // counts the rest of the run; nil: this meter counts all of it
 	booking atomic.Pointer[Booking]
 	changed chan struct{}
 
@@ -32,28 +32,29 @@ type Meter struct {
 	budget   loop.Budget     // guarded by mu
 	used     agents.Usage    // guarded by mu
 	unseen   agents.Usage    // guarded by mu; the part of used that only an agent reports
-	passed   loop.Passed     // guarded by mu; since Limit was last called
-	served   bool            // guarded by mu; since then an answer was no refusal
-	open     int             // guarded by mu; requests that are not over
-	model    string          // guarded by mu; that answered last
-	unpriced map[string]bool // guarded by mu; models whose price is not known
+	passed   loop.Passed     // guarded by mu; since the last call of Limit
+	served   bool            // guarded by mu; since then the service has given an answer and not only refusals
+	open     int             // guarded by mu; requests that have not ended
+	model    string          // guarded by mu; model of the last answer
+	unpriced map[string]bool // guarded by mu; models with unknown prices
 }
 
-// NewMeter makes the meter of a run, which has counted nothing. It takes prices and account of the network.
+// NewMeter makes the meter of a run, with nothing counted. It uses prices and account of the network.
 func NewMeter(n Network, run string) *Meter {
 	return &Meter{
 		prices: ledger.Builtin().With(n.Prices), account: n.Account, run: run, changed: make(chan struct{}, 1), unpriced: map[string]bool{},
 	}
 }
 
-// Beside makes the account know that another meter, which may be nil, counts the rest of the run. It returns m.
+// Beside makes the meter include, in reports to the account, the rest of the run that another meter counts, which may be
+// nil. It returns m.
 func (m *Meter) Beside(other *Meter) *Meter {
 	m.beside = other
 	return m
 }
 
-// whole is what counts of the run for the caps of all runs when this meter's part of it is so much. What only an agent
-// reports, although its service's answers passed, is left out: one that lies would stop all others.
+// whole returns the run's usage that counts for the caps of all runs, given this meter's part. It leaves out usage that
+// only an agent reports although its service's answers pass through ralph: a lying agent could stop all other runs.
 func (m *Meter) whole(used agents.Usage) agents.Usage {
 	if m.beside == nil {
 		return used
@@ -63,14 +64,14 @@ func (m *Meter) whole(used agents.Usage) agents.Usage {
 	return used.Add(m.beside.used.Less(m.beside.unseen))
 }
 
-// Limit lets the service be asked no more once Used has reached the budget.
+// Limit makes the meter refuse requests once Used has reached the budget.
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.budget, m.passed, m.served = b, loop.Passed{}, false
 }
 
-// Passed is what has passed since Limit was last called. Tokens count in it whether read from the cache or not.
+// Passed describes the answers since the last call of Limit. Its tokens include those read from the cache.
 func (m *Meter) Passed() loop.Passed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +80,7 @@ func (m *Meter) Passed() loop.Passed {
 	return passed
 }
 
-// Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
+// Full returns why no run may use more after this run has used so much, or nil. used may include an agent's own reports.
 func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
 	seen := used.Less(m.unseen).Larger(m.used.Less(m.unseen))
@@ -89,20 +90,20 @@ func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
 	}
-	return nil // what cannot be read lets no request pass, and ends nothing
+	return nil // if the account cannot be read, requests are refused but the run does not end
 }
 
-// Used is what the answers so far say was used, at the known prices.
+// Used returns the usage reported by the answers so far, at the known prices.
 func (m *Meter) Used() agents.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
 }
 
-// Changed gets a value after Used has grown.
+// Changed returns a channel that gets a value after Used has grown.
 func (m *Meter) Changed() <-chan struct{} { return m.changed }
 
-// Notices says, once, which models' cost is not in Used although it is limited.
+// Notices returns a notice, once, for each model whose cost is limited but unknown.
 func (m *Meter) Notices() (list []sandboxes.Notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,15 +117,15 @@ func (m *Meter) Notices() (list []sandboxes.Notice) {
 	return list
 }
 
-// admit refuses a request that nothing is left for. One that uses no tokens is not followed: it has no exchange.
+// admit refuses a request if the budget is used up. It returns no exchange for a request that uses no tokens.
 func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, error) {
 	if err := m.spent(); err != nil || method != http.MethodPost || meter.Free(path) {
-		return nil, err // what is fetched again was counted before
+		return nil, err // only a POST uses tokens: a fetched answer was counted before
 	}
 	if err := m.account.Admit(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.spent(); err != nil { // while it waited
+	if err := m.spent(); err != nil { // checked again after waiting for the account
 		m.account.End()
 		return nil, err
 	}
@@ -147,32 +148,32 @@ func (m *Meter) spent() error {
 	return nil
 }
 
-// exchange is one request to the service, with its answer.
+// exchange is one request to the service with its answer.
 type exchange struct {
 	of      *Meter
-	store   func() // what the run has used
+	store   func() // stores the run's usage
 	path    string
-	limited func()        // is told when the service refuses the request as one too many, or for overload; may be nil
-	answer  *meter.Answer // nil: there is none yet
-	failed  bool          // the service has refused the request
-	used    agents.Usage  // so far
-	odd     bool          // a model without a known price has answered
-	sent    atomic.Int64  // bytes, once the service has the whole request
+	limited func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
+	answer  *meter.Answer // nil: no answer yet
+	failed  bool          // the service refused the request
+	used    agents.Usage  // usage so far
+	odd     bool          // a model with an unknown price has answered
+	sent    atomic.Int64  // bytes of the request, once the service has all of it
 }
 
-// Request counts the request.
+// Request wraps the request's body to count its bytes.
 func (x *exchange) Request(body io.ReadCloser) io.ReadCloser {
 	return &request{ReadCloser: body, whole: &x.sent}
 }
 
-// request is the body of a request, on its way to the service.
+// request counts the bytes of a request's body.
 type request struct {
 	io.ReadCloser
 	read  int64
 	whole *atomic.Int64
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (r *request) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.read += int64(n)
@@ -182,7 +183,7 @@ func (r *request) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Answer counts one answer.
+// Answer returns a writer that reads the usage from the answer.
 func (x *exchange) Answer(status int, contentType string) io.Writer {
 	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
 	if x.limited != nil && (status == http.StatusTooManyRequests || status == overloaded) {
@@ -191,7 +192,7 @@ func (x *exchange) Answer(status int, contentType string) io.Writer {
 	return x
 }
 
-// Write never fails.
+// Write implements io.Writer. It never fails.
 func (x *exchange) Write(p []byte) (int, error) {
 	before := x.answer.Reads()
 	n, err := x.answer.Write(p)
@@ -204,9 +205,9 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End counts what the service was asked for and has not stated: nobody spends unseen by hanging up.
+// End counts usage that the service has not reported: an agent must not avoid being counted by closing the connection.
 func (x *exchange) End() {
-	defer x.store() // while the agent reads the end of the answer, and not before its next request
+	defer x.store() // runs while the agent reads the end of the answer, and before its next request
 	defer x.of.account.End()
 	defer func() { x.of.booked().end(x.used) }()
 	free := x.failed || x.answer == nil && x.sent.Load() == 0
@@ -222,7 +223,7 @@ func (x *exchange) End() {
 	}
 }
 
-// count counts what the answer has used so far, or in all when it is final: a model's name may come behind what it used.
+// count counts the answer's usage so far, or its total if final: the model's name may follow the usage.
 func (x *exchange) count(used agents.Usage, model string, final bool) {
 	cost, known := x.of.cost(model, used, ledger.Terms(x.answer.Terms()))
 	used.CostUSD, x.odd = cost, model != "" && !known
@@ -235,7 +236,7 @@ func (x *exchange) count(used agents.Usage, model string, final bool) {
 	}
 }
 
-// cost is what an answer of a model costs, and notes where nobody knows.
+// cost returns the cost of an answer, and records models without a known price.
 func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd float64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -262,7 +263,7 @@ func (m *Meter) lastModel() string {
 	return m.model
 }
 
-// answered notes that an answer of the service has passed; served says that it was no refusal.
+// answered records that an answer has passed; served says that it was not a refusal.
 func (m *Meter) answered(unpriced, served bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -271,8 +272,7 @@ func (m *Meter) answered(unpriced, served bool) {
 	m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
 }
 
-// Add counts what was used for the run elsewhere, such as by whoever reviews its work, and the part of it that only an agent
-// reports.
+// Add adds usage of the run from elsewhere, for example of its reviewer, and the part of it that only an agent reports.
 func (m *Meter) Add(used, unseen agents.Usage) {
 	m.mu.Lock()
 	m.unseen = m.unseen.Add(unseen)
@@ -280,7 +280,7 @@ func (m *Meter) Add(used, unseen agents.Usage) {
 	m.add(used, agents.Usage{})
 }
 
-// add counts what an answer has used more than before.
+// add counts the increase of an answer's usage.
 func (m *Meter) add(more, answer agents.Usage) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)

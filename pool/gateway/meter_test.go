@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// said is an answer of a service.
+// said returns an answer of a service.
 func said(model string, in, out int) string {
 	return fmt.Sprintf(`{"type":"message","model":%q,"content":[],"usage":{"input_tokens":%d,"output_tokens":%d}}`, model, in, out)
 }
@@ -29,7 +29,7 @@ func pass(t *testing.T, m *Meter, body string) {
 	x.End()
 }
 
-// ask is a request that the meter lets pass.
+// ask makes a request that the meter admits.
 func ask(t *testing.T, m *Meter) egress.Exchange {
 	t.Helper()
 	x, err := m.admit(t.Context(), "POST", "/v1/messages")
@@ -39,7 +39,7 @@ func ask(t *testing.T, m *Meter) egress.Exchange {
 	return x
 }
 
-// Answers that pass at once add up, and the service is asked nothing more once the budget is spent.
+// Concurrent answers add up, and the service gets no more requests once the budget is used up.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	m := NewMeter(Network{}, "r")
@@ -66,7 +66,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// What costs nobody knows how much is named once.
+// A model with an unknown price is mentioned once.
 func TestMeterPrices(t *testing.T) {
 	t.Parallel()
 	own, err := ledger.ParseOwn([]string{"own-model=2/4"})
@@ -91,7 +91,7 @@ func TestMeterPrices(t *testing.T) {
 	}
 }
 
-// A write for an hour costs more, and a service tier without a price is named: it is not free, nor does it cost as usual.
+// A write for an hour costs more. A service tier without a price is mentioned: it is neither free nor at the usual price.
 func TestMeterTerms(t *testing.T) {
 	t.Parallel()
 	m := NewMeter(Network{}, "r")
@@ -109,7 +109,7 @@ func TestMeterTerms(t *testing.T) {
 	}
 }
 
-// The meter says whether answers have passed, and whether the cost of all is known.
+// The meter reports whether answers have passed, and whether the cost of all is known.
 func TestMeterPassed(t *testing.T) {
 	t.Parallel()
 	m := NewMeter(Network{}, "r")
@@ -163,7 +163,7 @@ func TestMeterPassed(t *testing.T) {
 	}
 }
 
-// What only a reviewer reports counts for the run, and not for the caps of all runs.
+// Usage that only a reviewer reports counts for the run, but not for the caps of all runs.
 func TestMeterOfAReviewer(t *testing.T) {
 	t.Parallel()
 	account := ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 100}}, &journaltest.Memory{}, "")
@@ -184,7 +184,8 @@ func TestMeterOfAReviewer(t *testing.T) {
 	}
 }
 
-// Who hangs up pays all the same: what was sent and what had come counts, at the price of the model that answered before.
+// Closing the connection does not avoid the count: the request and the received part of the answer count, at the price of
+// the model that answered before.
 func TestMeterEstimates(t *testing.T) {
 	t.Parallel()
 	own, err := ledger.ParseOwn([]string{"m=1/1"})
@@ -207,7 +208,7 @@ func TestMeterEstimates(t *testing.T) {
 	send(400, 0, "")
 	send(400, 200, strings.Repeat("data: x\n", 10))
 	send(400, 529, "overloaded")
-	ask(t, m).End() // the service got nothing
+	ask(t, m).End() // the service received nothing
 	got, want := m.Used(), agents.Usage{Input: 10 + 100 + 100, Output: 1 + 20, Estimated: 220}
 	want.CostUSD = got.CostUSD
 	if got != want || got.CostUSD < 230e-6 || got.CostUSD > 232e-6 {

@@ -2,5 +2,5 @@ package journal
 
 import "errors"
 
-// ErrAway says that the database of all machines does not answer, or takes no writes.
+// ErrAway means that the database that all machines share does not answer or accepts no writes.
 var ErrAway = errors.New("the database is away")

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// maxWaiting is how many events wait for an observer before any are dropped: first those that only show progress, then the oldest.
+// maxWaiting is the number of events that wait for an observer. Above it, events are dropped: first those that only show
+// progress, then the oldest.
 const maxWaiting = 4096
 
-// Bus hands events to one observer, in order, and never blocks a sender. It runs a goroutine only while events wait, so it
+// Bus passes events to one observer, in order, and never blocks a sender. It runs a goroutine only while events wait, so it
 // needs no Close. It is safe for concurrent use.
 type Bus struct {
 	observe func(Event)
@@ -21,7 +22,7 @@ type Bus struct {
 	idle    chan struct{} // guarded by mu; nil unless the goroutine runs, which closes it
 }
 
-// NewBus makes a bus that calls observe from one goroutine; nil: nobody observes.
+// NewBus makes a bus that calls observe from one goroutine; a nil observe discards events.
 func NewBus(observe func(Event)) *Bus {
 	if observe == nil {
 		observe = func(Event) {}
@@ -35,7 +36,7 @@ func (b *Bus) Emit(e Event) {
 	defer b.mu.Unlock()
 	if len(b.waiting) >= maxWaiting {
 		at := slices.IndexFunc(b.waiting, Event.Progress)
-		if at < 0 { // none of them can be spared: the oldest goes, so that memory stays bounded
+		if at < 0 { // all are important: drop the oldest, so that memory stays bounded
 			at = 0
 		}
 		b.waiting = slices.Delete(b.waiting, at, at+1)
@@ -69,10 +70,10 @@ func (b *Bus) deliver() {
 	}
 }
 
-// lateObserver is how long an observer is waited for when everything else has ended.
+// lateObserver is how long Flush waits for a slow observer after everything else has ended.
 const lateObserver = 3 * time.Second
 
-// Flush waits until every event has been observed, but not for an observer that is stuck once one of the contexts has ended.
+// Flush waits until every event has been observed. Once ctx or hard has ended, it waits for at most lateObserver.
 func (b *Bus) Flush(ctx, hard context.Context) {
 	b.mu.Lock()
 	idle := b.idle

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Events arrive in order and all of them, from however many goroutines they come.
+// All events arrive in order, from any number of goroutines.
 func TestBusKeepsOrder(t *testing.T) {
 	t.Parallel()
-	var got []Event // the observer's goroutine only, until flush
+	var got []Event // used only by the observer's goroutine until Flush
 	b := NewBus(func(e Event) { got = append(got, e) })
 	const emitters, each = 4, 200
 	var all sync.WaitGroup
@@ -38,7 +38,7 @@ func TestBusKeepsOrder(t *testing.T) {
 	}
 }
 
-// hanging is a bus whose observer hangs at the first event until goOn is called.
+// hanging returns a bus whose observer hangs at the first event until goOn is called.
 func hanging(got *[]Event) (b *Bus, goOn func()) {
 	hang := make(chan struct{})
 	b = NewBus(func(e Event) {
@@ -48,12 +48,12 @@ func hanging(got *[]Event) (b *Bus, goOn func()) {
 		*got = append(*got, e)
 	})
 	b.Emit(Event{Kind: EventSweep})
-	synctest.Wait() // the observer hangs on it
+	synctest.Wait() // the observer hangs on this event
 	return b, func() { close(hang) }
 }
 
-// An observer that hangs blocks nobody who emits. What only shows progress is dropped first, the oldest first, and the
-// observer is told how much.
+// A hanging observer blocks no sender. Events that only show progress are dropped first, oldest first, and the observer
+// gets their number.
 func TestBusDropsProgressFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestBusDropsProgressFirst(t *testing.T) {
 	})
 }
 
-// When nothing can be spared memory stays bounded all the same, and the drops are reported.
+// If all events are important, memory stays bounded nevertheless, and the drops are reported.
 func TestBusStaysBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestBusStaysBounded(t *testing.T) {
 	})
 }
 
-// An observer may emit, and a bus that was idle starts anew.
+// An observer may emit events, and an idle bus starts again.
 func TestBusStartsAnew(t *testing.T) {
 	t.Parallel()
 	var b *Bus
@@ -119,7 +119,7 @@ func TestBusStartsAnew(t *testing.T) {
 	}
 }
 
-// An observer that is stuck holds nobody up who wants to end.
+// A stuck observer does not delay the end of others.
 func TestBusWithStuckObserver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestBusWithStuckObserver(t *testing.T) {
 		began := time.Now()
 		b.Flush(over, t.Context())
 		b.Flush(t.Context(), over)
-		if took := time.Since(began); took != 2*lateObserver { // of the bubble's clock
+		if took := time.Since(began); took != 2*lateObserver { // by the bubble's clock
 			t.Errorf("it took %s", took)
 		}
 		goOn()

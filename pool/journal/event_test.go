@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A log has what an event says, and no addresses of memory.
+// A log entry has an event's content and no memory addresses.
 func TestEventInALog(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]journal.Event{

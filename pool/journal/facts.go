@@ -9,63 +9,64 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Facts are what is known of a run. Stages collect them and interpret nothing.
+// Facts is what is known of a run. Stages collect facts and do not interpret them.
 type Facts struct {
 	Kind     Kind      `json:"kind,omitempty"`
 	Limits   Limits    `json:"limits,omitzero"`
 	Attempt  int       `json:"attempt,omitempty"`
 	Files    GateFiles `json:"gate_files,omitempty"`
-	Failures int       `json:"failures,omitempty"` // failed runs in a row before this one
+	Failures int       `json:"failures,omitempty"` // number of failed runs in a row before this one
 
-	Stop   Stop          `json:"stop,omitempty"`    // why the run was cut short
+	Stop   Stop          `json:"stop,omitempty"`    // why the run was stopped early
 	StopBy string        `json:"stop_by,omitempty"` // detail of Stop
 	Unfit  tracker.Unfit `json:"unfit,omitzero"`    // for StopSuperseded
-	Cut    Stage         `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
+	Cut    Stage         `json:"cut,omitempty"`     // the stage that was stopped; empty: none
 	Open   *Fault        `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
 
-	// Reported is the outcome that has been reported of this run before it died, or by another machine since. Its claim says so.
+	// Reported is the outcome that was already reported, before this run died or since then by another machine. The run's
+	// claim records it.
 	Reported Outcome `json:"reported,omitempty"`
 
 	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run
 	EndDetail  string           `json:"end_detail,omitempty"`
-	Starved    bool             `json:"starved,omitempty"`         // the machine lacked what an import takes, or the engine was away
-	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not asked for
+	Starved    bool             `json:"starved,omitempty"`         // the machine lacked resources for an import, or the engine was away
+	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not required
 	Iterations []loop.Iteration `json:"iterations,omitempty"`
-	Failure    *agents.Failure  `json:"failure,omitempty"` // of the last iteration
-	Back       time.Time        `json:"back,omitzero"`     // when the first of several unavailable agents is expected back
+	Failure    *agents.Failure  `json:"failure,omitempty"` // failure of the last iteration
+	Back       time.Time        `json:"back,omitzero"`     // when the first of several unavailable agents is expected to be available
 	Commits    int              `json:"commits,omitempty"`
-	Unchanged  bool             `json:"unchanged,omitempty"` // the commits leave every file of the issue's base as it was
-	Tip        string           `json:"tip,omitempty"`       // what the loop ended on, with its messages as they are now
-	Gate       []loop.Check     `json:"gate,omitempty"`      // of the last time it ran
+	Unchanged  bool             `json:"unchanged,omitempty"` // the commits leave all files as they are in the issue's base
+	Tip        string           `json:"tip,omitempty"`       // the loop's final tip, with its messages as they are now
+	Gate       []loop.Check     `json:"gate,omitempty"`      // results of the gate's last run
 	GateRan    bool             `json:"gate_ran,omitempty"`
-	Message    string           `json:"message,omitempty"` // the agent's last words; hostile
+	Message    string           `json:"message,omitempty"` // the agent's last message; hostile
 	Question   string           `json:"question,omitempty"`
-	NoChange   string           `json:"no_change,omitempty"` // why the agent says that nothing needs doing
+	NoChange   string           `json:"no_change,omitempty"` // the agent's reason why nothing needs to be done
 	Usage      agents.Usage     `json:"usage,omitzero"`
-	Said       string           `json:"said,omitempty"`   // the tip at which the agent has said that it is done, while its checks are to decide
-	Free       bool             `json:"free,omitempty"`   // ralph saw that agents used nothing: no request of theirs was answered
-	Capped     bool             `json:"capped,omitempty"` // it was ended for a cap of the project, and not for the issue's budget
+	Said       string           `json:"said,omitempty"`   // tip at which the agent said that it is done, before its checks decide
+	Free       bool             `json:"free,omitempty"`   // ralph saw that the agents used nothing: none of their requests was answered
+	Capped     bool             `json:"capped,omitempty"` // the run ended because of a cap of the project, not because of the issue's budget
 	Exit       *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status
 
-	Baseline    *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
+	Baseline    *Verification `json:"baseline,omitempty"` // the gate on the base, before the agent's work
 	Verify      *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
-	Watch       *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
-	Retest      *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or not yet run
-	Review      *Review       `json:"review,omitempty"`   // nil: none was asked for, or not yet done
+	Watch       *Watch        `json:"watch,omitempty"`    // changes that the commits make to their own checks
+	Retest      *Retest       `json:"retest,omitempty"`   // the change's tests with it and without it; nil: not required, or not yet run
+	Review      *Review       `json:"review,omitempty"`   // nil: not required, or not yet done
 	ReviewSpend ReviewSpend   `json:"review_spend,omitzero"`
-	Policy      []string      `json:"policy,omitempty"`   // what the commits may not bring
-	Conflict    string        `json:"conflict,omitempty"` // the commits do not fit the base any more
+	Policy      []string      `json:"policy,omitempty"`   // violations of the policy
+	Conflict    string        `json:"conflict,omitempty"` // the commits no longer apply to the base
 	Publish     *Fault        `json:"publish,omitempty"`  // why the commits could not be published
 	Tries       int           `json:"publish_tries,omitempty"`
-	Done        bool          `json:"done,omitempty"`     // publishing is over
-	Gone        bool          `json:"gone,omitempty"`     // the issue is not there any more
-	Edited      bool          `json:"edited,omitempty"`   // the issue is not what the run works from any more
-	Outdated    bool          `json:"outdated,omitempty"` // and was not when the commits were about to be published
+	Done        bool          `json:"done,omitempty"`     // publishing is complete
+	Gone        bool          `json:"gone,omitempty"`     // the issue no longer exists
+	Edited      bool          `json:"edited,omitempty"`   // the issue's text has changed since the run took it
+	Outdated    bool          `json:"outdated,omitempty"` // the text had changed when the commits were about to be published
 	At          time.Time     `json:"at,omitzero"`        // when the facts were complete
 }
 
-// Unseen is the part of Usage that only agents report, although the answers of their services passed ralph. It counts for the
-// run and its issue, and not for what all runs may spend together.
+// Unseen returns the part of Usage that only agents have reported, although ralph saw their services' answers. It counts
+// for the run and its issue, but not for the project's caps.
 func (f Facts) Unseen() (u agents.Usage) {
 	for _, it := range f.Iterations {
 		u = u.Add(it.Unseen)
@@ -73,18 +74,18 @@ func (f Facts) Unseen() (u agents.Usage) {
 	return u.Add(f.ReviewSpend.Unseen)
 }
 
-// Free reports that agents were started and used nothing, as ralph has seen.
+// Free reports whether agents were started and used nothing, as observed by ralph.
 func Free(list []loop.Iteration) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(it loop.Iteration) bool { return !it.Free })
 }
 
-// Seen is the part of Usage that counts for what all runs may spend together.
+// Seen returns the part of Usage that counts for the project's caps.
 func (f Facts) Seen() agents.Usage { return f.Usage.Less(f.Unseen()) }
 
-// Died reports that ralph died during the run, or that an outage kept the run from its start.
+// Died reports whether ralph died during the run, or an outage kept the run from starting.
 func (f Facts) Died() bool { return f.Stop == StopCrash || f.Open.Away() }
 
-// About drops what was found out about other commits than the tip.
+// About drops results about other commits than the tip.
 func (f *Facts) About(tip string) {
 	if f.Verify != nil && f.Verify.Tip != tip {
 		f.Verify, f.Watch = nil, nil
@@ -94,5 +95,5 @@ func (f *Facts) About(tip string) {
 	}
 }
 
-// GatePassed reports that the gate ran in the worktree and every command passed.
+// GatePassed reports whether the gate ran in the worktree and every command passed.
 func (f Facts) GatePassed() bool { return f.GateRan && loop.AllPassed(f.Gate) }

@@ -18,19 +18,19 @@ const (
 	stopFile   = "stop"
 )
 
-// Folder is a run's folder: its events, raw agent streams and logs. Only the user can read it. It is safe for
+// Folder is a run's folder with its events, raw agent streams and logs. Only the user can read it. It is safe for
 // concurrent use.
 type Folder struct {
 	dir string
 
 	mu     sync.Mutex
 	events *os.File // guarded by mu
-	last   uint64   // guarded by mu; the highest number of an event
+	last   uint64   // guarded by mu; highest sequence number of an event
 	latest string   // guarded by mu; the file that Create has opened last
-	from   int64    // guarded by mu; how long it was
+	from   int64    // guarded by mu; size of that file before
 }
 
-// OpenFolder makes the folder of a run, or opens it again.
+// OpenFolder opens the folder of a run, and makes it if needed.
 func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
@@ -46,7 +46,7 @@ func OpenFolder(dir string) (*Folder, error) {
 	return folder, nil
 }
 
-// Last is the highest number of an event in the folder, also of those that an earlier process has written.
+// Last returns the highest sequence number of an event in the folder, including events of earlier processes.
 func (f *Folder) Last() uint64 {
 	if f == nil {
 		return 0
@@ -56,7 +56,7 @@ func (f *Folder) Last() uint64 {
 	return f.last
 }
 
-// endLine ends a line that a crash or a full disk has cut: the next event would be lost with it.
+// endLine adds a newline to a line cut by a crash or a full disk: otherwise the next event would be lost, too.
 func endLine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -70,8 +70,8 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// Append writes one event; that of a command that begins with the file that was made for its output. The event log must not stop
-// the work: an error is the caller's to log, once.
+// Append writes one event. To the event of a beginning command it adds the file for the command's output. The caller logs
+// an error once, because the event log must not stop the work.
 func (f *Folder) Append(e Event) error {
 	if f == nil {
 		return nil
@@ -81,7 +81,7 @@ func (f *Folder) Append(e Event) error {
 	f.last = max(f.last, e.Seq)
 	if e.Begins() {
 		e.Log, e.LogFrom = f.latest, f.from
-		f.latest, f.from = "", 0 // another command has another file, or none if that cannot be made
+		f.latest, f.from = "", 0 // the next command has another file, or none if it cannot be made
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -115,13 +115,13 @@ func (f *Folder) Create(name string) (io.WriteCloser, error) {
 	return file, nil
 }
 
-// StopRequested reports whether somebody has asked, with RequestStop, that the run end.
+// StopRequested reports whether RequestStop was called for the run.
 func (f *Folder) StopRequested() bool {
 	_, err := os.Lstat(filepath.Join(f.dir, stopFile))
 	return err == nil
 }
 
-// StopObeyed removes the request, if there is one.
+// StopObeyed removes the request if there is one.
 func (f *Folder) StopObeyed() error {
 	if f == nil {
 		return nil
@@ -132,17 +132,17 @@ func (f *Folder) StopObeyed() error {
 	return nil
 }
 
-// StopRequested reports whether somebody has asked that a run end which has not begun, and so has no Folder.
+// StopRequested reports whether a stop was requested for a run that has not begun, and so has no Folder.
 func StopRequested(r Record) bool { return (&Folder{dir: r.Dir}).StopRequested() }
 
-// StopObeyed removes such a request, and its folder.
+// StopObeyed removes the request for such a run, and the folder.
 func StopObeyed(r Record) error {
 	err := (&Folder{dir: r.Dir}).StopObeyed()
-	_ = os.Remove(r.Dir) // it may have more in it
+	_ = os.Remove(r.Dir) // fails if the folder has other files
 	return err
 }
 
-// Close closes the event log. It may be called again.
+// Close closes the event log. It may be called several times.
 func (f *Folder) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,8 +154,8 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// RequestStop asks the process that works the run to end it, and returns at once. The run's work is kept. A run that waits for its
-// claim has no folder yet: one is made.
+// RequestStop asks the process that works the run to end it, and returns at once. The run's work is kept. RequestStop makes
+// the folder of a run that still waits for its claim.
 func RequestStop(r Record) error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return fmt.Errorf("stop %s: %w", r.Key, err)
@@ -167,14 +167,14 @@ func RequestStop(r Record) error {
 	return f.Close()
 }
 
-// ReadEvents reads the events of a run's folder in order and calls each. It stops at the first error of each. A line
-// that is not an event, such as one that a crash cut, is skipped.
+// ReadEvents calls each with the events of a run's folder, in order. It stops at the first error of each. It skips lines
+// that are not events, such as one cut by a crash.
 func ReadEvents(dir string, each func(Event) error) error {
 	return ReadEventsFrom(dir, 0, func(e Event, _ int64) error { return each(e) })
 }
 
-// ReadEventsFrom is ReadEvents from an offset in bytes: 0, or the next of an earlier call, which is where the event ends. So
-// a reader can follow a run that is on.
+// ReadEventsFrom is like ReadEvents, from an offset in bytes: 0, or the next of an earlier call, which is the end of that
+// event. With it a reader can follow a run in progress.
 func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) error) error {
 	f, err := os.Open(filepath.Join(dir, eventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +186,7 @@ func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) err
 	defer f.Close()
 	offset, err = f.Seek(max(0, offset), io.SeekStart)
 	if info, serr := f.Stat(); err == nil && serr == nil && info.Size() <= offset {
-		return nil // nothing is new
+		return nil // no new events
 	}
 	if err != nil {
 		return fmt.Errorf("read events: %w", err)
@@ -210,14 +210,14 @@ func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) err
 	}
 }
 
-// Prune deletes the oldest run folders below dir, so that keep are left.
+// Prune deletes the oldest run folders below dir and keeps the newest keep.
 func Prune(dir string, keep int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("prune runs: %w", err)
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-	for i := range len(entries) - keep { // names begin with the time: ReadDir gives the oldest first
+	for i := range len(entries) - keep { // names begin with the time, so ReadDir lists the oldest first
 		if err := os.RemoveAll(filepath.Join(dir, entries[i].Name())); err != nil {
 			return fmt.Errorf("prune runs: %w", err)
 		}

@@ -28,7 +28,7 @@ func read(t *testing.T, dir string) []journal.Event {
 	return out
 }
 
-// Events come back as they were written, also from two openings of one folder; after Close nothing is written.
+// Events are read as they were written, also if the folder was opened twice. After Close nothing is written.
 func TestEventsRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -80,7 +80,7 @@ func TestEventsRoundTrip(t *testing.T) {
 	}
 }
 
-// The first event after a crash is read, although the crash has cut the line before it.
+// The first event after a crash is read although the crash has cut the line before it.
 func TestEventsAfterATornLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, after string }{
@@ -110,7 +110,7 @@ func TestEventsAfterATornLine(t *testing.T) {
 	}
 }
 
-// Of a line that a full disk has cut only its own event is lost.
+// If a full disk cuts a line, only the event on that line is lost.
 func TestEventsAfterAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestEventsAfterAFullDisk(t *testing.T) {
 	}
 }
 
-// A line is whole whoever else writes at the time.
+// A line is complete even if others write at the same time.
 func TestEventsOfManyWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,7 +172,8 @@ func TestEventsOfManyWriters(t *testing.T) {
 	}
 }
 
-// FuzzReadEvents puts anything between two events, such as a line that a crash has cut: both are read, and nothing fails.
+// FuzzReadEvents puts arbitrary text between two events, such as a line cut by a crash: both events are read without an
+// error.
 func FuzzReadEvents(f *testing.F) {
 	for _, s := range []string{"", "\n", "{", `{"kind":"agent"`, "null\n", `{"kind":""}`, "\x00\xff", `[]`, `{"kind":"x","time":1}`, "{}\r\n{}"} {
 		f.Add([]byte(s))
@@ -203,7 +204,7 @@ func line(t *testing.T, e journal.Event) string {
 	return string(text) + "\n"
 }
 
-// A request to stop is seen by the process that works the run, and no file of the folder can lie outside it.
+// The process that works the run sees a request to stop. No file of the folder can be outside of it.
 func TestStopAndFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -276,7 +277,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// A reader goes on at the offset that it was given with the last event, and a line that is still being written is not lost.
+// A reader continues at the offset that came with the last event, and an incomplete line is not lost.
 func TestReadEventsFrom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -335,7 +336,7 @@ func TestReadEventsFrom(t *testing.T) {
 	}
 }
 
-// The event of a command that begins says where its output is found, also where a file is used again.
+// The event of a beginning command names the place of its output, also if a file is used again.
 func TestBeginSaysWhereTheOutputIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

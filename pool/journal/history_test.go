@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The history of an issue decides its next attempt, its budget and its follow-up rounds.
+// An issue's history determines its next attempt, its budget and its follow-up rounds.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	var h journal.History

@@ -12,14 +12,14 @@ const (
 	idSize = len(idTime) + len("-") + 12
 )
 
-// NewID makes the id of a run that starts now. Ids sort by time and are unique over all machines.
+// NewID makes the ID of a run that starts now. IDs sort by time and are unique across machines.
 func NewID(now time.Time) string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // documented never to fail
 	return fmt.Sprintf("%s-%04x%x", now.UTC().Format(idTime), now.Nanosecond()>>14, b)
 }
 
-// IsID reports whether a text has the form of a run's id.
+// IsID reports whether text has the form of a run's ID.
 func IsID(text string) bool {
 	if len(text) != idSize || text[len(idTime)] != '-' {
 		return false

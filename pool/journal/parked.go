@@ -10,24 +10,24 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Parked is an agent with a model that is unavailable for a time: each has its own wait.
+// Parked is an agent that is temporarily unavailable with a model. Each has its own waiting time.
 type Parked struct {
 	Agent string       `json:"agent"`
-	Model string       `json:"model,omitempty"` // empty: the agent's own
+	Model string       `json:"model,omitempty"` // empty: the agent's default
 	Class agents.Class `json:"class"`
-	Host  string       `json:"host,omitempty"` // where that was met: another may have another account
-	At    time.Time    `json:"at,omitzero"`    // when that was met
-	Until time.Time    `json:"until,omitzero"` // zero: until a person has done something, such as log in
+	Host  string       `json:"host,omitempty"` // host that observed it: another host may use another account
+	At    time.Time    `json:"at,omitzero"`    // time of the observation
+	Until time.Time    `json:"until,omitzero"` // zero: until a person acts, for example logs in
 	Key   string       `json:"issue,omitempty"`
 }
 
-// Choice is the agent and the model.
+// Choice returns the agent and the model.
 func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Model: p.Model} }
 
-// Waits reports that the agent is unavailable now, unless that is for a person to end.
+// Waits reports whether the agent is unavailable now and will be available without a person's action.
 func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
 
-// Sentence says until when the agent is unavailable, and why.
+// Sentence says until when and why the agent is unavailable.
 func (p Parked) Sentence() string {
 	why := map[agents.Class]string{
 		agents.RateLimit:  "its limit is reached",
@@ -46,14 +46,15 @@ func (p Parked) Sentence() string {
 	return text + "."
 }
 
-// clockError is how far the clocks of machines may be apart.
+// clockError is the clock difference tolerated between machines.
 const clockError = 15 * time.Minute
 
-// waits reports that a wait that has begun at a time is on. One that begins in the future was measured by a clock that has been set
-// since: it might take years, so it is over.
+// waits reports whether a wait that began at a time is still running. A wait with a beginning in the future counts as over:
+// the clock has been set back since, and the wait could last for years.
 func waits(at, until, now time.Time) bool { return until.After(now) && !at.After(now.Add(clockError)) }
 
-// parked is the issue's list after the run's iterations. What is over when the run's facts are complete is left out.
+// parked returns the issue's parked agents after the run's iterations. It leaves out waits that are over when the run's
+// facts are complete.
 func (r Record) parked() []Parked {
 	list := slices.Clone(r.Earlier.Parked)
 	for _, it := range r.Facts.Iterations {
@@ -72,7 +73,7 @@ func (r Record) parked() []Parked {
 	return list
 }
 
-// park is the agent that an iteration found unavailable; false: it was available, as far as that shows.
+// park returns the agent that was unavailable in an iteration; false if none was, as far as the iteration shows.
 func park(it loop.Iteration) (Parked, bool) {
 	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
 		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.Back(it.Ended)}, true
@@ -80,13 +81,13 @@ func park(it loop.Iteration) (Parked, bool) {
 	return Parked{}, false
 }
 
-// worked reports that the agent was available to the end.
+// worked reports whether the agent was available to the end.
 func worked(it loop.Iteration) bool {
 	return it.Failure == nil && (it.Ending == loop.EndingExit || it.Ending == loop.EndingGrace)
 }
 
-// ParkedIn lists the agents that are unavailable now, by the records of any number of issues on this host. For each agent and
-// model the latest iteration counts.
+// ParkedIn returns the agents that are unavailable now, according to the records of any issues on this host. For each agent
+// and model only the latest iteration counts.
 func ParkedIn(records []Record, host string, now time.Time) []Parked {
 	latest := map[agents.Choice]Parked{}
 	note := func(p Parked) {

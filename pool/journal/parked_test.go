@@ -12,7 +12,7 @@ import (
 
 var parkedAt = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// did is an iteration that ended at a minute. reset is the minute until which its agent is limited; 0: it worked.
+// did returns an iteration that ended at a minute. reset is the minute until which its agent is limited; 0: it worked.
 func did(agent string, minute, reset int) loop.Iteration {
 	it := loop.Iteration{Agent: agent, Ended: parkedAt.Add(time.Duration(minute) * time.Minute), Ending: loop.EndingExit}
 	if reset != 0 {
@@ -21,7 +21,7 @@ func did(agent string, minute, reset int) loop.Iteration {
 	return it
 }
 
-// run is a run after earlier ones, which ended with its last iteration.
+// ran returns a run after earlier ones. It ended with its last iteration.
 func ran(earlier journal.Tally, outcome journal.Outcome, list ...loop.Iteration) journal.Record {
 	at := list[len(list)-1].Ended
 	r := journal.Record{
@@ -34,7 +34,7 @@ func ran(earlier journal.Tally, outcome journal.Outcome, list ...loop.Iteration)
 	return r
 }
 
-// A run by another agent, of the same issue or another, ends no agent's wait; only the agent itself does.
+// A run by another agent, of any issue, ends no agent's wait; only a run by the same agent does.
 func TestEachAgentHasItsOwnWait(t *testing.T) {
 	t.Parallel()
 	limited := ran(journal.Tally{}, journal.AgentUnavailable, did("a", 0, 60)).Tally()
@@ -79,7 +79,7 @@ func TestEachAgentHasItsOwnWait(t *testing.T) {
 	}
 }
 
-// An issue waits only while every agent that could work it does.
+// An issue waits only while all agents that could work it wait.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	a, b := agents.Choice{Agent: "a"}, agents.Choice{Agent: "b"}
@@ -95,7 +95,7 @@ func TestWaits(t *testing.T) {
 		{both, 2, []agents.Choice{a, {Agent: "a", Model: "m"}}, false},
 		{both.Restart(journal.Asked{ID: "1"}), 2, []agents.Choice{a, b}, false},
 		{failed, 2, []agents.Choice{a}, true}, {failed, 60, []agents.Choice{a}, false},
-		// The clock has been set back by an hour since: nobody waits for that hour.
+		// The clock was set back by an hour: nobody waits for that hour.
 		{both, -60, []agents.Choice{a}, false}, {failed, -60, []agents.Choice{a}, false}, {failed, -1, []agents.Choice{a}, true},
 	}
 	for i, tt := range tests {

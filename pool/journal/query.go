@@ -2,16 +2,16 @@ package journal
 
 import "time"
 
-// Query selects records. Its fields narrow the selection; the zero Query selects everything of the unnamed pool.
+// Query selects records. Each field narrows the selection; the zero Query selects all records of the unnamed pool.
 type Query struct {
-	Pool   string // the records of this namespace; the empty name is a namespace too
+	Pool   string // records of this namespace only; the empty name is a namespace, too
 	Run    string
 	Key    string
-	Keys   []string // only the records of one of these keys; empty: of all
+	Keys   []string // records of these keys only; empty: all
 	Kind   Kind
-	Open   bool      // only runs that have not ended
-	Latest bool      // only the latest ended run of each key and kind
-	Since  time.Time // only runs that started then or later; zero: all
-	Limit  int       // of those, at most so many of the latest; 0: all
-	Skip   int       // with Limit: leave out so many of the latest first
+	Open   bool      // runs that have not ended
+	Latest bool      // the latest ended run of each key and kind
+	Since  time.Time // runs that started at this time or later; zero: all
+	Limit  int       // maximum number of records, the latest; 0: all
+	Skip   int       // with Limit: number of latest records to skip first
 }

@@ -6,48 +6,48 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Settings is the settings snapshot of a run.
+// Settings is a snapshot of the settings of a run.
 type Settings struct {
 	Publish  Publish   `json:"publish"`
-	Attended bool      `json:"attended,omitempty"` // a person wants what is on the branch published; no agent works
-	Require  []string  `json:"require,omitempty"`  // labels the issue was picked up by
-	Weaker   string    `json:"weaker,omitempty"`   // what people have to know of the sandbox
+	Attended bool      `json:"attended,omitempty"` // a person asked to publish the branch; no agent works
+	Require  []string  `json:"require,omitempty"`  // labels by which the issue was selected
+	Weaker   string    `json:"weaker,omitempty"`   // a weakness of the sandbox that people have to know
 	Limits   Limits    `json:"limits"`
 	Checks   Checks    `json:"checks"`
 	Review   Reviewing `json:"review,omitzero"`
 }
 
-// Checks are what commits have to pass.
+// Checks lists the checks that commits have to pass.
 type Checks struct {
 	Gate  []loop.Command `json:"gate,omitempty"`
-	Clean bool           `json:"clean,omitempty"` // on a clean checkout of the tip, too
-	Files GateFiles      `json:"files,omitempty"` // what changes to the checks themselves mean
-	Plant bool           `json:"plant,omitempty"` // tests that must fail are planted
-	Setup []loop.Command `json:"setup,omitempty"` // run before the gate on a clean checkout
-	Copy  []string       `json:"copy,omitempty"`  // untracked files that a clean checkout gets
-	Proof Proving        `json:"proof,omitempty"` // what the tests of the change have to show; empty: ProvingOff
-	Prove string         `json:"prove,omitempty"` // command that runs them, with {files} in their place; empty: by language
+	Clean bool           `json:"clean,omitempty"` // also run the gate on a clean checkout of the tip
+	Files GateFiles      `json:"files,omitempty"` // consequence of changes to the checks themselves
+	Plant bool           `json:"plant,omitempty"` // add canaries
+	Setup []loop.Command `json:"setup,omitempty"` // commands before the gate on a clean checkout
+	Copy  []string       `json:"copy,omitempty"`  // untracked files for a clean checkout
+	Proof Proving        `json:"proof,omitempty"` // what the tests of the change have to prove; empty: ProvingOff
+	Prove string         `json:"prove,omitempty"` // command that runs them, with {files} for their paths; empty: chosen by language
 }
 
-// GateFiles is what happens when commits change files that the checks depend on.
+// GateFiles says what happens if commits change files that the checks depend on.
 type GateFiles string
 
 const (
-	// GateFilesReport: people are told, and nothing is merged without one.
+	// GateFilesReport reports the change, and leaves merging to a person.
 	GateFilesReport GateFiles = "report"
-	// GateFilesRequire: the checks have to pass with these files as they were, too.
+	// GateFilesRequire also requires the checks to pass with the earlier content of these files.
 	GateFilesRequire GateFiles = "require"
-	// GateFilesBlock: no such change is published.
+	// GateFilesBlock publishes no such change.
 	GateFilesBlock GateFiles = "block"
 )
 
-// Publish is what happens to the commits of a run that succeeded.
+// Publish says what happens to the commits of a successful run.
 type Publish string
 
 const (
-	// PublishBranch leaves them on the branch, and pushes it where there is a remote.
+	// PublishBranch leaves them on the branch, and pushes it if there is a remote.
 	PublishBranch Publish = "branch"
-	// PublishMerge rebases them onto the base, verifies them there, moves the base branch, and closes the issue.
+	// PublishMerge rebases them onto the base, verifies them there, moves the base branch and closes the issue.
 	PublishMerge Publish = "merge"
 	// PublishRequest pushes the branch and opens or updates a pull or merge request; see Verdict.Draft.
 	PublishRequest Publish = "pr"
@@ -55,9 +55,9 @@ const (
 	PublishNone Publish = "none"
 )
 
-// Limits bound how often an issue is tried.
+// Limits bounds how often an issue is tried.
 type Limits struct {
 	MaxAttempts int           `json:"max_attempts,omitempty"`
-	Backoff     time.Duration `json:"backoff_ns,omitempty"`     // after the first failed attempt; doubles with each
+	Backoff     time.Duration `json:"backoff_ns,omitempty"`     // wait after the first failed attempt; doubles with each
 	BackoffMax  time.Duration `json:"backoff_max_ns,omitempty"` // upper bound of the doubling
 }

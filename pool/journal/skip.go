@@ -6,46 +6,46 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Skip is why an issue is not worked now. Package pool/report puts it into words.
+// Skip is the reason why an issue is not worked now. Package pool/report formats it for people.
 type Skip struct {
 	Code    SkipCode      `json:"code"`
-	Detail  string        `json:"detail,omitempty"` // data that belongs to the code, such as a label or an error
+	Detail  string        `json:"detail,omitempty"` // data for the code, such as a label or an error
 	Unfit   tracker.Unfit `json:"unfit,omitzero"`   // for SkipUnfit
 	Run     string        `json:"run,omitempty"`    // the run that is the reason
-	Host    string        `json:"host,omitempty"`   // where that run is or was
+	Host    string        `json:"host,omitempty"`   // host of that run
 	Outcome Outcome       `json:"outcome,omitempty"`
 	Attempt int           `json:"attempt,omitempty"`
 	Until   time.Time     `json:"until,omitzero"`
 	For     string        `json:"for,omitempty"`   // the issue that it waits for
-	Where   string        `json:"where,omitempty"` // that issue's request, or its branch
+	Where   string        `json:"where,omitempty"` // that issue's request or branch
 }
 
 // SkipCode is a kind of reason. The set is open.
 type SkipCode string
 
 const (
-	SkipUnfit      SkipCode = "unfit"       // the issue itself does not qualify; Unfit: why
-	SkipReview     SkipCode = "in-review"   // a run has succeeded, and what it did waits for a person; Detail: the label
+	SkipUnfit      SkipCode = "unfit"       // the issue does not qualify; Unfit: why
+	SkipReview     SkipCode = "in-review"   // a run has succeeded, and a person has to review it; Detail: the label
 	SkipUnlisted   SkipCode = "unlisted"    // the tracker does not list it
-	SkipClaimed    SkipCode = "claimed"     // another run has it
-	SkipBadClaim   SkipCode = "bad-claim"   // its claim cannot be read; Detail: its ref, why, and what to do
-	SkipUnreported SkipCode = "unreported"  // a run has ended, and is still to be reported
+	SkipClaimed    SkipCode = "claimed"     // another run holds the claim
+	SkipBadClaim   SkipCode = "bad-claim"   // the claim is unreadable; Detail: its ref, why, and what to do
+	SkipUnreported SkipCode = "unreported"  // a run has ended and is not reported yet
 	SkipHuman      SkipCode = "needs-human" // Detail: the label
 	SkipAnswer     SkipCode = "needs-info"  // Detail: the label
 	SkipLabels     SkipCode = "labels"      // a run is final, but its labels could not be changed; Detail: the label
-	SkipRetry      SkipCode = "retry"       // it waits until Until
+	SkipRetry      SkipCode = "retry"       // waiting for a retry at Until
 	SkipDone       SkipCode = "done"        // another host has finished it
-	SkipHalted     SkipCode = "halted"      // a person has stopped its run on another host, or taken it away, and this backlog does not show it
-	SkipRecovered  SkipCode = "recovered"   // it was finished from an earlier run that had died
-	SkipGone       SkipCode = "gone"        // it is not in the backlog any more
-	SkipUnapproved SkipCode = "unapproved"  // Detail: why nobody who may has approved it
-	SkipEdited     SkipCode = "edited"      // a request's issue is not what was approved; Detail: the pick-up label
+	SkipHalted     SkipCode = "halted"      // a person has stopped its run on another host, or has taken the issue away, and this backlog does not show it
+	SkipRecovered  SkipCode = "recovered"   // completed from an earlier run that had died
+	SkipGone       SkipCode = "gone"        // the issue is no longer in the backlog
+	SkipUnapproved SkipCode = "unapproved"  // Detail: why no authorised person has approved it
+	SkipEdited     SkipCode = "edited"      // the issue of a request differs from the approved text; Detail: the pick-up label
 	SkipStopped    SkipCode = "stopped"     // ralph was stopped
-	SkipAsked      SkipCode = "asked"       // a person has stopped it before its run began
-	SkipCap        SkipCode = "cap"         // a cap of the project is spent until Until; Detail: which, and what is spent
-	SkipOverlap    SkipCode = "overlap"     // For is worked first, which is likely to change the same file; Detail: its path
-	SkipUnmerged   SkipCode = "unmerged"    // what For has changed waits to be merged; Detail: the path of a file of both
-	SkipOpen       SkipCode = "open"        // as many requests as may be are open; Detail: how many of how many
-	SkipBusy       SkipCode = "busy"        // as many with one of its labels as may be are worked; Detail: the label, how many of how many
-	SkipBroken     SkipCode = "broken"      // something is wrong with this host or the repository; Detail: what
+	SkipAsked      SkipCode = "asked"       // a person stopped it before its run began
+	SkipCap        SkipCode = "cap"         // a cap of the project is used up until Until; Detail: the cap and the use
+	SkipOverlap    SkipCode = "overlap"     // For comes first, and is likely to change the same file; Detail: the file's path
+	SkipUnmerged   SkipCode = "unmerged"    // the change of For is not merged yet; Detail: the path of a file that both change
+	SkipOpen       SkipCode = "open"        // the maximum number of requests is open; Detail: the numbers
+	SkipBusy       SkipCode = "busy"        // the maximum number of issues with one of its labels is being worked; Detail: the label and the numbers
+	SkipBroken     SkipCode = "broken"      // this host or the repository has a problem; Detail: what
 )

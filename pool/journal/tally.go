@@ -9,63 +9,64 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Tally sums up the runs of an issue, on all machines. All limits are judged by it. Nothing but the
-// rounds counts from before the last final run: a person has taken over since.
+// Tally summarises the runs of an issue on all machines. All limits are checked against it. After a final run only the
+// rounds keep counting, because a person has taken over.
 type Tally struct {
-	// Of the latest run that ended; empty: there was none.
+	// The latest run that has ended; empty if there is none.
 	Run     string    `json:"run,omitempty"`
 	Host    string    `json:"host,omitempty"`
 	Outcome Outcome   `json:"outcome,omitempty"`
-	Hash    string    `json:"hash,omitempty"` // of the text that was worked
+	Hash    string    `json:"hash,omitempty"` // hash of the issue's text in that run
 	Tip     string    `json:"tip,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	Final   bool      `json:"final,omitempty"`
-	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it, or taken the issue away
-	// Runs is how many have ended, as far as is known. It says which of two tallies is later: clocks of machines differ.
+	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it, or has taken the issue away
+	// Runs is the number of ended runs, as far as known. It orders two tallies, because the clocks of machines differ.
 	Runs int `json:"runs,omitempty"`
 
-	Attempts int          `json:"attempts,omitempty"` // used up
-	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
-	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the issue was last worked on its own account
-	Spent    agents.Usage `json:"spent,omitzero"`     // by runs that are on, too
-	// Open is the part of Spent whose runs have not ended, by run. They may have died, on other machines.
+	Attempts int          `json:"attempts,omitempty"` // attempts used up
+	Failures int          `json:"failures,omitempty"` // failures, including those that used up no attempt
+	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the last run that was not one
+	Spent    agents.Usage `json:"spent,omitzero"`     // includes runs in progress
+	// Open is the part of Spent that belongs to runs without an end, by run. Such runs may have died on other machines.
 	Open map[string]agents.Usage `json:"open,omitempty"`
 
-	Parked []Parked `json:"parked,omitempty"` // agents that were unavailable when the latest run ended; each has its own wait
+	Parked []Parked `json:"parked,omitempty"` // agents that were unavailable when the latest run ended, each with its own waiting time
 
-	Asked    *Asked   `json:"asked,omitempty"`    // what a person has asked the next run for; nil: nothing
-	Commands []string `json:"commands,omitempty"` // ids of the last commands that were carried out
+	Asked    *Asked   `json:"asked,omitempty"`    // a person's request to the next run; nil: none
+	Commands []string `json:"commands,omitempty"` // IDs of the last commands that were carried out
 }
 
-// Asked is what a person has asked of the runs of an issue, with a command. It holds until a final end.
+// Asked is a person's request, made with a command, to the runs of an issue. It is valid until a final end.
 type Asked struct {
-	ID      string    `json:"id"` // of the command
+	ID      string    `json:"id"` // ID of the command
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
-	Text    string    `json:"text,omitempty"`    // for the agent; data
-	Fresh   bool      `json:"fresh,omitempty"`   // begin at the base
+	Text    string    `json:"text,omitempty"`    // text for the agent; data
+	Fresh   bool      `json:"fresh,omitempty"`   // start at the base
 	Request bool      `json:"request,omitempty"` // work on the open request
-	// Labelled says that the command has put the pick-up label on: that approves no other text than the last run's.
+	// Labelled says that the command has added the pick-up label: this approves only the last run's text.
 	Labelled bool `json:"labelled,omitempty"`
 }
 
-// commandsKept is how many ids of commands are remembered: more than are given before they are marked as answered.
+// commandsKept is the number of command IDs that are remembered. It exceeds the number of commands that can wait to be
+// marked as answered.
 const commandsKept = 16
 
-// openKept is how many runs Open has at most.
+// openKept is the maximum number of runs in Open.
 const openKept = 32
 
-// With is the tally with what a person has asked for as another tally of the same issue knows it, if this one does not.
+// With returns the tally with a person's request from another tally of the same issue, unless this one has it.
 func (t Tally) With(other Tally) Tally {
 	if a := other.Asked; a != nil && !slices.Contains(t.Commands, a.ID) {
 		t = t.Restart(*a)
-		t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open = other.Attempts, other.Failures, other.Rounds, other.Spent, other.Open // since then
+		t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open = other.Attempts, other.Failures, other.Rounds, other.Spent, other.Open // counted since the request
 	}
 	return t
 }
 
-// WithOpen is the tally with the usage of open runs that another tally of the same issue knows.
+// WithOpen returns the tally with the usage of open runs from another tally of the same issue.
 func (t Tally) WithOpen(other Tally) Tally {
 	for run, used := range other.Open {
 		if run != t.Run {
@@ -75,7 +76,7 @@ func (t Tally) WithOpen(other Tally) Tally {
 	return t
 }
 
-// used is the tally when a run has used so much in all. on: the run has not ended.
+// used returns the tally with a run's total usage. on says that the run has not ended.
 func (t Tally) used(run string, u agents.Usage, on bool) Tally {
 	before, known := t.Open[run]
 	u = u.Larger(before)
@@ -91,7 +92,7 @@ func (t Tally) used(run string, u agents.Usage, on bool) Tally {
 		t.Open[run] = u
 	}
 	if len(t.Open) > openKept {
-		delete(t.Open, slices.Min(slices.Collect(maps.Keys(t.Open)))) // the oldest: ids sort by time
+		delete(t.Open, slices.Min(slices.Collect(maps.Keys(t.Open)))) // the oldest run: IDs sort by time
 	}
 	if len(t.Open) == 0 {
 		t.Open = nil
@@ -99,19 +100,19 @@ func (t Tally) used(run string, u agents.Usage, on bool) Tally {
 	return t
 }
 
-// Next is the tally as the next run finds it: after a final end, a person has started the issue again.
+// Next returns the tally as it is for the next run: after a final end, a person has started the issue again.
 func (t Tally) Next() Tally {
 	if !t.Final {
 		return t
 	}
 	t.Attempts, t.Failures, t.Spent = 0, 0, agents.Usage{}
-	for _, u := range t.Open { // it has gone on since
+	for _, u := range t.Open { // their usage has continued since
 		t.Spent = t.Spent.Add(u)
 	}
 	return t
 }
 
-// Restart is the tally once a person has asked for another run: counts and waiting times start anew.
+// Restart returns the tally after a person has asked for another run: counts and waiting times start anew.
 func (t Tally) Restart(a Asked) Tally {
 	t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, nil, time.Time{}, false
 	t.Asked, t.Stopped = &a, false
@@ -119,7 +120,7 @@ func (t Tally) Restart(a Asked) Tally {
 	return t
 }
 
-// Later reports that more runs have ended than the other tally knows of. Where either does not count them, the clocks tell.
+// Later reports whether the tally includes more ended runs than the other. If one of them has no count, the times decide.
 func (t Tally) Later(other Tally) bool {
 	if t.Runs == other.Runs || t.Runs == 0 || other.Runs == 0 {
 		return t.At.After(other.At)
@@ -127,8 +128,7 @@ func (t Tally) Later(other Tally) bool {
 	return t.Runs > other.Runs
 }
 
-// Waits reports that it is too early for a run by the first of these agents that can: an agent that was unavailable keeps
-// only itself waiting.
+// Waits reports whether it is too early for a run with any of these agents. An unavailable agent delays only itself.
 func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
 	if on := waits(t.At, t.RetryAt, now); !on || t.Outcome != AgentUnavailable {
 		return on
@@ -138,7 +138,7 @@ func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
 	})
 }
 
-// Tally is the issue's tally with this run. Of a run that has not ended only its spending counts.
+// Tally returns the issue's tally including this run. If the run has not ended, only its usage counts.
 func (r Record) Tally() Tally {
 	v := r.Verdict
 	t := r.Earlier.Next().used(r.ID, r.Facts.Usage, v.Outcome == "")
@@ -171,10 +171,10 @@ func (r Record) Tally() Tally {
 	return t
 }
 
-// History is the runs of one issue, oldest first.
+// History is the list of the runs of one issue, oldest first.
 type History []Record
 
-// Last is the latest run that ended.
+// Last returns the latest run that has ended.
 func (h History) Last() (Record, bool) {
 	for i := len(h) - 1; i >= 0; i-- {
 		if !h[i].Ended.IsZero() {
@@ -184,7 +184,7 @@ func (h History) Last() (Record, bool) {
 	return Record{}, false
 }
 
-// Begun are the runs that came as far as the agent's work. What ended before has left nothing for the next run.
+// Begun returns the runs that reached the agent's work. Runs that ended earlier have left nothing for the next one.
 func (h History) Begun() History {
 	return slices.DeleteFunc(slices.Clone(h), func(r Record) bool {
 		f := r.Facts

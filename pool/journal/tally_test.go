@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// TestAskedStands: what a person asks for stands until a run has come to an end that answers it.
+// A person's request is valid until a run ends that answers it.
 func TestAskedStands(t *testing.T) {
 	t.Parallel()
 	fix, fresh := journal.Asked{ID: "1", Text: "More."}, journal.Asked{ID: "1", Fresh: true}
@@ -32,7 +32,7 @@ func TestAskedStands(t *testing.T) {
 	}
 }
 
-// TestTallyWith: a command is known to a tally once, however many places tell of it, and only the last are remembered.
+// A tally has each command once, however many sources report it, and remembers only the last ones.
 func TestTallyWith(t *testing.T) {
 	t.Parallel()
 	ended := journal.Tally{Run: "r", Attempts: 2, Final: true}
@@ -54,7 +54,7 @@ func TestTallyWith(t *testing.T) {
 	}
 }
 
-// A run that ended before it had a worktree says nothing of where the work stands.
+// A run that ended before it had a worktree does not change the tip of the work.
 func TestTipOfTheWork(t *testing.T) {
 	t.Parallel()
 	ended := func(earlier journal.Tally, tip string) journal.Tally {

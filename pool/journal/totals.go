@@ -7,13 +7,13 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Totals is implemented by stores that add up runs without reading their whole records.
+// Totals is implemented by stores that sum up runs without decoding whole records.
 type Totals interface {
-	// Totals adds up the runs of the pool that began since then, in no order.
+	// Totals sums up the runs of the pool that began at since or later, in no particular order.
 	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
 }
 
-// TotalsOf adds up the runs of a store's pool that began since then, in no order.
+// TotalsOf sums up the runs of a store's pool that began at since or later, in no particular order.
 func TotalsOf(ctx context.Context, s Store, pool string, since time.Time) ([]Total, error) {
 	if adds, ok := s.(Totals); ok {
 		return adds.Totals(ctx, pool, since)
@@ -22,24 +22,24 @@ func TotalsOf(ctx context.Context, s Store, pool string, since time.Time) ([]Tot
 	return Sum(list), err
 }
 
-// Total is the sum of the runs that have a day, an agent, a model and an outcome in common. A merge by a person and a command
-// are no runs of agents: they add to Usage alone.
+// Total is the sum of the runs with the same day, agent, model and outcome. Merges by a person and commands do not count as
+// runs: they only add to Usage.
 type Total struct {
-	Day     int64   // on which they began; see Day
-	Agent   string  // the one they began with
-	Model   string  // empty: the agent's own
-	Outcome Outcome // empty: not ended, whatever the verdict is so far
+	Day     int64   // day of the start; see Day
+	Agent   string  // the first agent
+	Model   string  // empty: the agent's default
+	Outcome Outcome // empty: not ended, whatever the present verdict is
 	Runs    int
-	Seconds float64 // from beginning to end, of those that have ended
+	Seconds float64 // duration of the ended runs
 	Usage   agents.Usage
-	Unknown int // of the runs, those whose cost is not known, or not all of it
+	Unknown int // number of runs whose cost is not completely known
 }
 
-// Costless reports that the cost of what agents have used is not known, or not all of it: of models without a price, or of agents
-// that say nothing. A model whose price is 0 has a cost.
+// Costless reports whether the cost of the usage is not completely known, because a model has no price or an agent reports
+// nothing. A model with price 0 has a cost.
 func Costless(u agents.Usage) bool { return u.Unpriced > 0 || u.CostUSD == 0 && u.Tokens() == 0 }
 
-// Sum adds up records.
+// Sum sums up records.
 func Sum(records []Record) []Total {
 	type kind struct {
 		day          int64

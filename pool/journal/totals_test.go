@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// An issue that was worked and merged by hand is one run; what the review of the merge has cost counts.
+// An issue that was worked, and merged by hand, counts as one run; the cost of the review of the merge counts.
 func TestSumOfRunsOfAgents(t *testing.T) {
 	t.Parallel()
 	record := func(k journal.Kind, attended bool, cost float64) (r journal.Record) {
@@ -33,7 +33,7 @@ func TestSumOfRunsOfAgents(t *testing.T) {
 	}
 }
 
-// A clock that is set back during a run takes no time away from the other runs.
+// If the clock is set back during a run, the time of other runs is not reduced.
 func TestSumAfterAClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	var ahead, good journal.Record
@@ -45,7 +45,7 @@ func TestSumAfterAClockWasSetBack(t *testing.T) {
 	}
 }
 
-// A run has a verdict from its clean checkout on, which may change until it has ended.
+// A run has a verdict after the check on a clean checkout, but it may change until the run ends.
 func TestSumOfARunThatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	var r journal.Record

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// saveTries is how often a record is given to a store that does not take it.
+// saveTries is how often saving a record is tried.
 const saveTries = 3
 
-// Unsaved is a Store that remembers the records which another store did not take, for as long as the process lives. So a run whose
-// last state was not stored goes on from that state. It is safe for concurrent use.
+// Unsaved is a Store that keeps records in memory that another store failed to save. So a run whose last state could not be
+// stored continues from that state while the process lives. It is safe for concurrent use.
 type Unsaved struct {
 	Store
 
@@ -18,7 +18,7 @@ type Unsaved struct {
 	records map[string]Record // guarded by mu; by run
 }
 
-// Save stores the record. After an error Find has it all the same.
+// Save stores the record. After an error, Find returns it nevertheless.
 func (u *Unsaved) Save(ctx context.Context, r Record) (err error) {
 	for range saveTries {
 		if err = u.Store.Save(ctx, r); err == nil {
@@ -46,7 +46,7 @@ func (u *Unsaved) Forget(ctx context.Context, run string) error {
 	return u.Store.Forget(ctx, run)
 }
 
-// Find lists records, with what was not stored, and tries again to store those of runs that have ended.
+// Find returns records, including those that could not be saved. It tries again to save those of ended runs.
 func (u *Unsaved) Find(ctx context.Context, q Query) ([]Record, error) {
 	found, err := u.Store.Find(ctx, q)
 	var list []Record
@@ -58,7 +58,7 @@ func (u *Unsaved) Find(ctx context.Context, q Query) ([]Record, error) {
 			r = known
 		}
 		if ok && !r.Ended.IsZero() {
-			_ = u.Save(ctx, r) // the next Find tries again
+			_ = u.Save(ctx, r) // if it fails, the next Find tries again
 		}
 		if !q.Open || r.Ended.IsZero() {
 			list = append(list, r)

@@ -10,14 +10,14 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Store keeps what the runs of a pool have used, by day, for all processes. Package journal describes the methods.
+// Store stores the usage of a pool's runs by day, for all processes. Package journal describes the methods.
 type Store interface {
 	Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error
 	Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error)
 }
 
-// Account keeps the runs of a process, and their requests to models, within the caps of their project. What other
-// processes have spent it reads from the store. It is safe for concurrent use. A nil Account has no caps.
+// Account keeps the runs of a process, and their requests to models, within the project's caps. It reads the usage of other
+// processes from the store. It is safe for concurrent use. A nil Account has no caps.
 type Account struct {
 	caps  Caps
 	store Store
@@ -26,15 +26,15 @@ type Account struct {
 
 	mu       sync.Mutex
 	unstored map[string]agents.Usage // guarded by mu; by run
-	passing  int                     // guarded by mu; requests that were admitted and have not ended
-	ended    int                     // guarded by mu; requests
-	largest  agents.Usage            // guarded by mu; of one answer
-	news     chan struct{}           // guarded by mu; closed when passing or largest has changed
+	passing  int                     // guarded by mu; admitted requests that have not ended
+	ended    int                     // guarded by mu; number of ended requests
+	largest  agents.Usage            // guarded by mu; usage of the largest answer
+	news     chan struct{}           // guarded by mu; closed when passing or largest changes
 
 	storing sync.Mutex // held during flush
 }
 
-// NewAccount makes the account of a pool; without caps it is nil.
+// NewAccount makes the account of a pool; nil without caps.
 func NewAccount(c Caps, s Store, pool string) *Account {
 	if c.IsZero() {
 		return nil
@@ -42,7 +42,8 @@ func NewAccount(c Caps, s Store, pool string) *Account {
 	return &Account{caps: c, store: s, pool: pool, now: time.Now, unstored: map[string]agents.Usage{}, news: make(chan struct{})}
 }
 
-// Left is what the caps leave for another run, next to what is reserved. The error is a *SpentError when nothing is left.
+// Left returns what the caps leave for another run after subtracting reserved. It fails with a *SpentError if nothing is
+// left.
 func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget, error) {
 	if a == nil {
 		return loop.Budget{}, nil
@@ -55,7 +56,7 @@ func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget,
 	return a.caps.Left(spent, reserved, now)
 }
 
-// look stores what is not stored yet, and reads what all have spent.
+// look stores unstored usage and reads the usage of all runs.
 func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err error) {
 	if err = a.flush(ctx); err != nil {
 		return spent, err
@@ -68,8 +69,8 @@ func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err 
 	return spent, err
 }
 
-// flush stores what answers have used: no later request passes before, and a crash finds it spent. Many may end at once: the first
-// stores for all.
+// flush stores the usage of answers. It precedes every later request, so that after a crash the usage is known. If many
+// requests end together, the first call stores for all.
 func (a *Account) flush(ctx context.Context) error {
 	a.storing.Lock()
 	defer a.storing.Unlock()
@@ -89,9 +90,9 @@ func (a *Account) flush(ctx context.Context) error {
 	return nil
 }
 
-// Admit lets a request pass while the caps have something left; End has to be called when it is over. What a request
-// will cost is known only afterwards. So those that are on their way count as much as the largest answer so far: a request
-// that could be one too many waits for them, and the caps are exceeded by one answer at most.
+// Admit admits a request while the caps are not used up; the caller must call End after it. The cost of a request is only
+// known afterwards, so each request in progress counts as much as the largest answer so far. A request that might exceed
+// the caps waits for them. So the caps are exceeded by at most one answer.
 func (a *Account) Admit(ctx context.Context) error {
 	if a == nil {
 		return nil
@@ -105,7 +106,7 @@ func (a *Account) Admit(ctx context.Context) error {
 			return err
 		}
 		a.mu.Lock()
-		if ended == a.ended && a.fits(left) { // else what has ended meanwhile may not be in left
+		if ended == a.ended && a.fits(left) { // otherwise left may not include requests that ended meanwhile
 			a.passing++
 			a.mu.Unlock()
 			return nil
@@ -123,13 +124,13 @@ func (a *Account) Admit(ctx context.Context) error {
 	}
 }
 
-// fits reports that something is left for one more request when those that are on their way have ended. mu is held.
+// fits reports whether something is left for one more request after those in progress. The caller holds mu.
 func (a *Account) fits(left loop.Budget) bool {
 	if a.passing == 0 {
 		return true
 	}
 	if a.largest == (agents.Usage{}) {
-		return false // nobody knows yet what one costs
+		return false // the cost of a request is not known yet
 	}
 	var all agents.Usage
 	for range a.passing {
@@ -138,7 +139,7 @@ func (a *Account) fits(left loop.Budget) bool {
 	return !left.Spent(all)
 }
 
-// Count notes what a run has used in this process, and what one of its answers has, so far.
+// Count records the total usage of a run in this process, and of one of its answers, so far.
 func (a *Account) Count(run string, used, answer agents.Usage) {
 	if a == nil {
 		return
@@ -152,14 +153,14 @@ func (a *Account) Count(run string, used, answer agents.Usage) {
 	}
 }
 
-// Store stores what answers have used. What fails is tried again by the next Admit, which tells.
+// Store stores the usage of answers. After a failure the next Admit tries again and returns the error.
 func (a *Account) Store(ctx context.Context) {
 	if a != nil {
 		_ = a.flush(ctx)
 	}
 }
 
-// End says that a request which was admitted is over.
+// End records that an admitted request has ended.
 func (a *Account) End() {
 	if a == nil {
 		return
@@ -171,7 +172,7 @@ func (a *Account) End() {
 	a.tell()
 }
 
-// tell wakes the requests that wait. mu is held.
+// tell wakes waiting requests. The caller holds mu.
 func (a *Account) tell() {
 	close(a.news)
 	a.news = make(chan struct{})

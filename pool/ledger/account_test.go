@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// sums is a store of one day.
+// sums is a store for one day.
 type sums struct {
 	mu   sync.Mutex
 	runs map[string]agents.Usage
@@ -35,7 +35,7 @@ func (s *sums) Spent(context.Context, string, time.Time, time.Time) (all, lately
 	return all, all, s.err
 }
 
-// However many workers ask at the same time, what the last answer brings is all that a cap is exceeded by.
+// With any number of concurrent workers, a cap is exceeded at most by the last answer.
 func TestAdmitExceedsByOneAnswer(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -49,7 +49,7 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 				g.Go(func() {
 					used := agents.Usage{}
 					for a.Admit(t.Context()) == nil {
-						<-time.After(time.Duration(n+1) * time.Second) // of the test's clock
+						<-time.After(time.Duration(n+1) * time.Second) // by the test's clock
 						used = used.Add(one)
 						a.Count(string(rune('a'+n)), used, one)
 						a.End()
@@ -65,7 +65,7 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 	}
 }
 
-// Nobody knows what the first request costs: it passes alone. One that waits and is given up is not counted.
+// The cost of the first request is unknown, so it passes alone. A waiting request that is cancelled does not count.
 func TestFirstRequestPassesAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,14 +87,14 @@ func TestFirstRequestPassesAlone(t *testing.T) {
 			t.Errorf("the second passes with the first: %v", err)
 		default:
 		}
-		a.Count("r", agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 0.1}) // its beginning is enough
+		a.Count("r", agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 0.1}) // the beginning of the answer is enough
 		if err := <-second; err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// Where nobody can read what is spent, no request passes, and no run begins.
+// If the usage cannot be read, no request passes and no run begins.
 func TestUnreadableStore(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

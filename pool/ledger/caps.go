@@ -8,38 +8,38 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Caps are what all runs of a project may spend together in one day and in one month, in UTC. The zero Budget is no cap.
+// Caps limits what all runs of a project may use together per day and per month, in UTC. The zero Budget means no cap.
 type Caps struct {
 	Day, Month loop.Budget
 }
 
-// IsZero reports that there is no cap.
+// IsZero reports whether there is no cap.
 func (c Caps) IsZero() bool { return c == Caps{} }
 
-// Spending is what has been used since the present day and the present month began.
+// Spending is the usage since the beginning of the present day and of the present month.
 type Spending struct {
 	Day, Month agents.Usage
 }
 
-// DefaultEstimate counts for an iteration whose usage nobody reports. It is rather too much than too little.
+// DefaultEstimate is the usage that counts for an iteration without a report. It is high rather than low.
 func DefaultEstimate() loop.Budget { return loop.Budget{Tokens: 200_000, CostUSD: 2} }
 
-// DayOf is when the day began that a time is in.
+// DayOf returns the beginning of the UTC day of t.
 func DayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// MonthOf is when the month began that a time is in.
+// MonthOf returns the beginning of the UTC month of t.
 func MonthOf(t time.Time) time.Time {
 	year, month, _ := t.UTC().Date()
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// SpentError says that a cap has nothing left.
+// SpentError means that a cap is used up.
 type SpentError struct {
 	Period   string // "day" or "month"
 	Cap      loop.Budget
 	Spent    agents.Usage
-	Reserved bool      // what is not spent is reserved for runs that are on
-	Until    time.Time // when the next day or month begins
+	Reserved bool      // the rest is reserved for runs in progress
+	Until    time.Time // beginning of the next day or month
 }
 
 func (e *SpentError) Error() string {
@@ -54,10 +54,10 @@ func (e *SpentError) Error() string {
 		e.Period, spent, e.Period, e.Until.UTC().Format("2006-01-02 15:04"))
 }
 
-// Left is what the caps leave for another run, next to what runs that are on have reserved. Where it is zero nothing is
-// capped. The error is a *SpentError: nothing is left.
+// Left returns what the caps leave for another run after the reservations of runs in progress; zero means no cap. It fails
+// with a *SpentError if nothing is left.
 func (c Caps) Left(spent Spending, reserved agents.Usage, now time.Time) (left loop.Budget, err error) {
-	for _, of := range []SpentError{ // the longest wait first
+	for _, of := range []SpentError{ // longest wait first
 		{Period: "month", Cap: c.Month, Spent: spent.Month, Until: MonthOf(now).AddDate(0, 1, 0)},
 		{Period: "day", Cap: c.Day, Spent: spent.Day, Until: DayOf(now).AddDate(0, 0, 1)},
 	} {
@@ -71,8 +71,8 @@ func (c Caps) Left(spent Spending, reserved agents.Usage, now time.Time) (left l
 	return left, nil
 }
 
-// Grant is what a run may spend of what is left, given its own budget, and what of that is reserved for it: a run without
-// a budget of its own reserves nothing.
+// Grant returns what a run may use of left, given its own budget, and the part that is reserved for it. A run without a
+// budget of its own reserves nothing.
 func Grant(left, own loop.Budget) (granted loop.Budget, reserved agents.Usage) {
 	granted = left.Min(own)
 	if own.Tokens > 0 {
@@ -84,7 +84,7 @@ func Grant(left, own loop.Budget) (granted loop.Budget, reserved agents.Usage) {
 	return granted, reserved
 }
 
-// Unspent is what is left of a reservation when its run has used some of it.
+// Unspent returns the rest of a reservation after its run has used a part.
 func Unspent(reserved, used agents.Usage) agents.Usage {
 	return reserved.Less(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
 }

@@ -12,7 +12,7 @@ import (
 
 func TestLeft(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 12, 31, 23, 30, 0, 0, time.FixedZone("west", -3600)) // in UTC the next year has begun
+	now := time.Date(2026, 12, 31, 23, 30, 0, 0, time.FixedZone("west", -3600)) // already the next year in UTC
 	tokens := func(n int64) agents.Usage { return agents.Usage{Output: n} }
 	cost := func(usd float64) agents.Usage { return agents.Usage{CostUSD: usd} }
 	for name, tt := range map[string]struct {

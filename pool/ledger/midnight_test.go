@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// A cap of a day has room again at midnight in UTC. What a run uses after it, which began before it, counts to the new day.
+// A day's cap has room again at midnight UTC. The usage after midnight, of a run that began before, counts for the new day.
 func TestCapsAtMidnight(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+	synctest.Test(t, func(t *testing.T) { // the test's clock begins at midnight
 		a := ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 100}}, &journaltest.Memory{}, "p")
 		left := func() int64 {
 			t.Helper()
@@ -31,7 +31,7 @@ func TestCapsAtMidnight(t *testing.T) {
 		}
 		for _, c := range []struct {
 			after      time.Duration
-			used, want int64 // used: by the run so far
+			used, want int64 // used is the run's usage so far
 		}{{23*time.Hour + 59*time.Minute, 60, 40}, {59 * time.Second, 130, 0}, {time.Second, 130, 100}, {time.Hour, 160, 70}} {
 			<-time.After(c.after)
 			a.Count("r", agents.Usage{Input: c.used}, agents.Usage{Input: 10})

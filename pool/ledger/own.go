@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ParseOwn reads a user's own prices, each "MODEL=INPUT/OUTPUT" or "MODEL=INPUT/OUTPUT/CACHE-READ/CACHE-WRITE" in US dollars
-// for a million tokens. Without prices of the cache its tokens cost as much as input.
+// ParseOwn parses a user's own prices, each "MODEL=INPUT/OUTPUT" or "MODEL=INPUT/OUTPUT/CACHE-READ/CACHE-WRITE", in US
+// dollars per million tokens. Without cache prices, tokens of the cache cost as much as input.
 func ParseOwn(list []string) (Prices, error) {
 	own := Prices{Models: map[string]Price{}}
 	for _, s := range list {

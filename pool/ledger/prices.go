@@ -1,8 +1,8 @@
-// Package ledger knows what models cost. The prices of the large services are part of the program, with their date; a user's
-// own replace and add to them.
+// Package ledger computes the cost of models, and keeps runs within budgets and caps. The prices of the large services are
+// part of the program, with their date; a user's own prices replace or extend them.
 //
-// Package gateway prices the answers of a model's service with it. Prices are not changed once they are made: they are safe for concurrent
-// use.
+// Package gateway uses it to price the answers of a model's service. Prices never change once they are made, so they are
+// safe for concurrent use.
 package ledger
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed prices.json
 var builtin []byte
 
-// Rates are USD per million tokens.
+// Rates are prices in USD per million tokens.
 type Rates struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -27,33 +27,34 @@ type Rates struct {
 	CacheWrite float64 `json:"cache_write"`
 }
 
-// Price is what a model costs.
+// Price is the price of a model.
 type Price struct {
 	Rates
-	// Hour is the price of a token written to the cache for an hour, as a multiple of one of the input; 0: CacheWrite's.
+	// Hour is the price of a token written to the cache for an hour, as a multiple of the input rate; 0: CacheWrite
+	// applies.
 	Hour float64 `json:"hour,omitempty"`
-	// Tiers are the prices of other service tiers than the standard one, as multiples of all rates.
+	// Tiers are the prices of nonstandard service tiers, as multiples of all rates.
 	Tiers map[string]float64 `json:"tiers,omitempty"`
-	// Long replaces the rates of a request whose prompt is longer than usual; nil when the model has one price.
+	// Long replaces the rates for requests with long prompts; nil: there is one price.
 	Long *Long `json:"long,omitempty"`
 }
 
 // Long is the price of requests with long prompts.
 type Long struct {
-	Above int64 `json:"above"` // tokens of the prompt, with those of the cache
+	Above int64 `json:"above"` // tokens of the prompt, including those of the cache
 	Rates
 }
 
-// Terms are what an answer's price depends on besides its model and tokens.
+// Terms are the properties of an answer, besides model and tokens, that affect its price.
 type Terms struct {
-	HourWrites int64  // tokens written to the cache for an hour, part of CacheWrite
-	Tier       string // the service tier; empty and "standard" are the same
+	HourWrites int64  // tokens written to the cache for an hour; part of CacheWrite
+	Tier       string // service tier; empty means "standard"
 }
 
-// Standard reports that the tier is the standard one.
+// Standard reports whether the tier is the standard one.
 func (t Terms) Standard() bool { return t.Tier == "" || t.Tier == "standard" }
 
-// Prices are the prices of models by name, in lower case. The zero value knows none. Do not change Models after the first use.
+// Prices are the prices of models by lower-case name. The zero value has none. Do not change Models after the first use.
 type Prices struct {
 	Models map[string]Price
 	date   string
@@ -67,7 +68,7 @@ var decoded = sync.OnceValue(decode) //nolint:gochecknoglobals // each meter of 
 func decode() Prices {
 	var file struct {
 		Date     string           `json:"date"`
-		Families map[string]Price `json:"families"` // what their models have alike, by how names begin
+		Families map[string]Price `json:"families"` // common prices of models, by name prefix
 		Models   map[string]Price `json:"models"`
 	}
 	if err := json.Unmarshal(builtin, &file); err != nil {
@@ -87,10 +88,10 @@ func decode() Prices {
 	return Prices{Models: file.Models, date: file.Date}
 }
 
-// Date is the day, as 2006-01-02, on which the built-in prices were true; "" when there are none.
+// Date returns the date of the built-in prices, as 2006-01-02, or "" if there are none.
 func (p Prices) Date() string { return p.date }
 
-// With returns the prices with own ones, which replace and add.
+// With returns the prices with own ones added, which take precedence.
 func (p Prices) With(own Prices) Prices {
 	all := maps.Clone(p.Models)
 	if all == nil {
@@ -102,8 +103,8 @@ func (p Prices) With(own Prices) Prices {
 	return Prices{Models: all, date: p.date}
 }
 
-// Cost returns what one answer costs at the price, in USD; known is false where there is none on these terms: its cost is unknown
-// then, and not zero. It depends on the length of the prompt.
+// Cost returns the cost of one answer in USD, which depends on the length of the prompt. known is false if there is no
+// price for these terms: then the cost is unknown and not zero.
 func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 	rates, factor := price.Rates, 1.0
 	long := price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above
@@ -111,7 +112,7 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 		rates = price.Long.Rates
 	}
 	if !t.Standard() {
-		if factor = price.Tiers[t.Tier]; factor == 0 || long && factor > 1 { // dearer tiers have no price for long prompts
+		if factor = price.Tiers[t.Tier]; factor == 0 || long && factor > 1 { // more expensive tiers have no price for long prompts
 			return 0, false
 		}
 	}
@@ -123,11 +124,12 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, true
 }
 
-// version is what may follow a model's name: a date, a version, a state. More would be the name of another model.
+// version matches suffixes of a model's name that do not make another model: a date, a version, a state.
 var version = pattern.Lazy(`^(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{3}|latest|default)|-preview(?:-\d\d-\d{2,4})?|-v\d+|:\d+k?|\[1m\])*$`)
 
-// Of returns the price of the longest name that the model has, behind folders, vendors and regions, and before a version:
-// claude-opus-4-5 for us.anthropic.claude-opus-4-5-20251101-v1:0. known is false where it has none.
+// Of returns the price of the longest known name in a model's name. It ignores folders, vendors and regions before the
+// name, and a version after it: claude-opus-4-5 matches us.anthropic.claude-opus-4-5-20251101-v1:0. known is false if no
+// name matches.
 func (p Prices) Of(model string) (best Price, known bool) {
 	longest := 0
 	model = strings.ToLower(model)

@@ -47,7 +47,7 @@ func sane(t *testing.T, name string, r ledger.Rates) {
 	}
 }
 
-// The file has no field or model that the program would overlook.
+// The file has no field or model that the program ignores.
 func TestBuiltinIsRead(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("prices.json")
@@ -96,7 +96,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// Writes to the cache for an hour and other service tiers have prices of their own. A tier that is not listed is unknown.
+// Writes to the cache for an hour, and other service tiers, have their own prices. The price of an unlisted tier is
+// unknown.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	p := ledger.Builtin()
@@ -114,7 +115,7 @@ func TestTerms(t *testing.T) {
 	}{
 		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 5 + 25 + 0.5 + 10},
 		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 4e5, Tier: "standard"}, 5 + 25 + 0.5 + 0.6*6.25 + 0.4*10},
-		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 9e9}, 5 + 25 + 0.5 + 10}, // a lie: there were not as many
+		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 9e9}, 5 + 25 + 0.5 + 10}, // a false report: there were not that many
 		{p, "claude-sonnet-4-5", agents.Usage{Input: 2e5, CacheWrite: 1e5}, ledger.Terms{HourWrites: 1e5}, 0.2*6 + 0.1*12},
 		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6, Tier: "batch"}, (5 + 25 + 0.5 + 10) / 2},
 		{p, "claude-opus-4-6", million, ledger.Terms{Tier: "priority"}, -1},
@@ -128,7 +129,7 @@ func TestTerms(t *testing.T) {
 		{p, "gemini-2.5-flash", agents.Usage{Input: 1e6}, ledger.Terms{Tier: "flex"}, 0.15},
 		{p, "gemini-2.5-flash", million, ledger.Terms{Tier: "scale"}, -1},
 		{p, "no-such-model", million, ledger.Terms{Tier: "flex"}, -1},
-		{p.With(own), "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 1 + 2 + 3 + 4}, // it is what the user says
+		{p.With(own), "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 1 + 2 + 3 + 4}, // the user's price applies
 		{p.With(own), "claude-opus-4-6", million, ledger.Terms{Tier: "batch"}, -1},
 	} {
 		got, known := cost(c.prices, c.model, c.usage, c.terms)
@@ -167,7 +168,7 @@ func TestNames(t *testing.T) {
 		{"gemini-3.1-pro-preview", "gemini-3.1-pro-preview"},
 	}
 	for _, tt := range tests {
-		// A price of its own tells this model from all others.
+		// A unique price identifies the model.
 		const mark = 12345.5
 		own := p.With(ledger.Prices{Models: map[string]ledger.Price{tt.want: {Rates: ledger.Rates{Input: mark}}}})
 		if usd, known := cost(own, tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != mark {
@@ -179,7 +180,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A model that is only named like a known one may cost more.
+// A model with a name similar to a known one may cost more.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	p := ledger.Builtin()
@@ -229,7 +230,7 @@ func TestOwnPrices(t *testing.T) {
 	}
 }
 
-// cost is what an answer of a model costs.
+// cost returns the cost of a model's answer.
 func cost(p ledger.Prices, model string, u agents.Usage, t ledger.Terms) (usd float64, known bool) {
 	price, known := p.Of(model)
 	if !known {

@@ -7,20 +7,20 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Sessions compares iterations that went on in their agent's session with those that began afresh. A run's first iteration
-// is neither: it has all the work before it. What iterations used of which nobody knows is left out.
+// Sessions compares iterations that continued their agent's session with those that began a new one. It leaves out a run's
+// first iteration, which has all the work before it, and iterations with unknown usage.
 type Sessions struct {
 	Resumed Sum `json:"resumed"`
 	Fresh   Sum `json:"fresh"`
 }
 
-// Sum is what some iterations have used.
+// Sum is the total usage of some iterations.
 type Sum struct {
 	Iterations int          `json:"iterations"`
 	Usage      agents.Usage `json:"usage"`
 }
 
-// Compare compares the iterations of one run.
+// Compare sums up the iterations of one run.
 func Compare(list []loop.Iteration) (s Sessions) {
 	for _, it := range list {
 		switch {
@@ -34,14 +34,14 @@ func Compare(list []loop.Iteration) (s Sessions) {
 	return s
 }
 
-// Add is the comparison of what both compare.
+// Add returns the sum of two comparisons.
 func (s Sessions) Add(t Sessions) Sessions {
 	return Sessions{s.Resumed.add(t.Resumed), s.Fresh.add(t.Fresh)}
 }
 
 func (s Sum) add(t Sum) Sum { return Sum{s.Iterations + t.Iterations, s.Usage.Add(t.Usage)} }
 
-// String is the comparison in one line; empty where nothing was resumed.
+// String returns the comparison in one line; "" if no iteration continued a session.
 func (s Sessions) String() string {
 	if s.Resumed.Iterations == 0 {
 		return ""
@@ -53,7 +53,7 @@ func (s Sessions) String() string {
 	return fmt.Sprintf("%s; %d begun afresh after the first, each %s", text, s.Fresh.Iterations, s.Fresh.each())
 }
 
-// each is what one of the iterations has used on average.
+// each describes the average usage of an iteration.
 func (s Sum) each() string {
 	n := int64(s.Iterations)
 	text := fmt.Sprintf("%d tokens and %d from the cache", s.Usage.Tokens()/n, s.Usage.CacheRead/n)

@@ -11,10 +11,10 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// Shares are what agents may spend, each by itself, in one run.
+// Shares limits what each agent may use in one run.
 type Shares map[agents.Choice]loop.Budget
 
-// ParseShares reads shares, each "AGENT=USD" or "AGENT=USD/TOKENS", where AGENT may be AGENT:MODEL and 0 is no limit.
+// ParseShares parses shares, each "AGENT=USD" or "AGENT=USD/TOKENS", where AGENT may be AGENT:MODEL and 0 means no limit.
 func ParseShares(list []string) (Shares, error) {
 	if len(list) == 0 {
 		return nil, nil

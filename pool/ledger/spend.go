@@ -7,14 +7,15 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Spend is what one run or several have used, as people read it: every table, sum and sentence of spend is written here.
+// Spend is the usage of one or several runs, formatted for people: every table, sum and sentence about usage comes from
+// here.
 type Spend struct {
 	agents.Usage
-	Unknown int // of the runs, those whose cost is not known, or not all of it
+	Unknown int // number of runs whose cost is not completely known
 }
 
-// String is the cost that is known, with ">" before one that lacks a part, and "~" before one that is an estimate in part; where
-// none is known the tokens; empty where nothing is.
+// String returns the known cost, with ">" if a part is unknown and "~" if a part is an estimate; without a known cost the
+// tokens; without usage "".
 func (s Spend) String() string {
 	switch {
 	case s.CostUSD > 0:
@@ -25,7 +26,7 @@ func (s Spend) String() string {
 	return ""
 }
 
-// Amount is the cost that is known, which may be nothing, marked like String.
+// Amount returns the known cost, which may be zero, with the same marks as String.
 func (s Spend) Amount() string {
 	switch {
 	case s.Unpriced > 0 || s.Unknown > 0:
@@ -43,7 +44,7 @@ func (s Spend) about() string {
 	return ""
 }
 
-// Text is all that is known to be used, in one line.
+// Text describes the known usage in one line.
 func (s Spend) Text() string {
 	if s.Usage == (agents.Usage{}) {
 		return "not reported"
@@ -62,7 +63,7 @@ func (s Spend) Text() string {
 	return text
 }
 
-// USD is an amount that is known; what is less than a cent is not nothing.
+// USD formats a known amount. An amount below a cent does not become zero.
 func USD(amount float64) string {
 	if amount < 0.005 {
 		return "<$0.01"
@@ -70,7 +71,7 @@ func USD(amount float64) string {
 	return fmt.Sprintf("$%.2f", amount)
 }
 
-// Count is a number of tokens with two or three digits and a unit.
+// Count formats a number of tokens with two or three digits and a unit.
 func Count(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// A cost that is not known is never an amount, and one below a cent is not nothing.
+// An unknown cost is never shown as an amount, and an amount below a cent is not shown as zero.
 func TestSpend(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestSpend(t *testing.T) {
 	}
 }
 
-// A sum is marked for runs whose cost is not known, although their tokens do not show it.
+// A sum is marked if the cost of some runs is unknown, even if their tokens do not show it.
 func TestSpendOfRuns(t *testing.T) {
 	t.Parallel()
 	s := ledger.Spend{Usage: agents.Usage{Input: 9, CacheRead: 4, Output: 2, CostUSD: 0.001}, Unknown: 2}

@@ -1,5 +1,6 @@
-// Package parking decides which agent of a chain does the work, and how many runs it may do at once.
+// Package parking decides which agent of a chain does the work, and how many runs an agent may do at a time.
 //
-// A [Lot] keeps which agents are unavailable, and until when. [Turns] is one run's way through the chain. A [Pace] adapts
-// how many runs are worked at once to what the model service bears. None of them starts anything or looks at the clock.
+// A [Lot] remembers which agents are unavailable and until when. [Turns] is the path of one run through the chain. A [Pace]
+// adapts the number of concurrent runs to the capacity of the model service. The package starts nothing and does not read
+// the clock.
 package parking

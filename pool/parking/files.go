@@ -2,21 +2,21 @@ package parking
 
 import "math"
 
-// Open files that a process needs: for itself, and for each run with the connections of its agent.
+// Open files that a process needs for itself, and for each run including its agent's connections.
 const ownFiles, runFiles = 64, 32
 
-// Files is how many open files a process needs to work this many issues at the same time. Without them it can start no
-// process and open no connection.
+// Files returns how many open files a process needs to work this many issues at a time. Without them it cannot start
+// processes or open connections.
 func Files(parallel int) int { return ownFiles + runFiles*parallel }
 
-// Fits is how many issues can be worked at the same time with this many open files.
+// Fits returns how many issues can be worked at a time with this many open files.
 func Fits(files uint64) int {
 	return max(0, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
 }
 
-// Processes and threads that ralph starts itself at the least, beyond those that it has at its start: for itself, and for each run.
+// Minimum number of processes and threads that ralph itself starts after its own start: for itself, and for each run.
 const ownProcesses, runProcesses = 4, 3
 
-// Processes is how many more processes and threads are needed to work this many issues at the same time. With less Go ends this
-// process: it needs a thread, and gets none. The programs of agents need more.
+// Processes returns how many more processes and threads ralph needs to work this many issues at a time. If a thread cannot
+// be created, Go ends the process. Agents need more.
 func Processes(parallel int) int { return ownProcesses + runProcesses*parallel }

@@ -10,20 +10,21 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Lot is the agents that are unavailable, and the runs that are on. The zero Lot is ready for Turns; runs are counted once
-// SetMost has been called. It is safe for concurrent use.
+// Lot tracks the unavailable agents and the number of running runs. The zero Lot is ready for Turns; runs can enter once
+// SetMost was called. It is safe for concurrent use.
 type Lot struct {
-	// Slowed is told when fewer runs may begin, without PID and Process; nil: nobody is.
+	// Slowed is called when fewer runs may begin, with PID and Process unset; may be nil.
 	Slowed func(Slow)
 
 	mu     sync.Mutex
 	parked map[agents.Choice]journal.Parked // guarded by mu
-	paces  map[string]Pace                  // guarded by mu; by the agent's name
-	most   int                              // guarded by mu; runs at once
-	busy   int                              // guarded by mu; runs that are on
+	paces  map[string]Pace                  // guarded by mu; by agent name
+	most   int                              // guarded by mu; maximum number of runs at a time
+	busy   int                              // guarded by mu; number of running runs
 }
 
-// Load replaces what is known by the list, and by agents whose login is missing. What else waits for a person is tried again.
+// Load replaces the known agents by the list, and by agents without a login. Other agents that wait for a person are tried
+// again.
 func (l *Lot) Load(list []journal.Parked, noLogin []agents.Choice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +37,7 @@ func (l *Lot) Load(list []journal.Parked, noLogin []agents.Choice) {
 	}
 }
 
-// Park adds agents that runs elsewhere found unavailable. What this lot knows for longer stays.
+// Park adds agents that runs elsewhere found unavailable. Entries that last longer, or until a person acts, stay.
 func (l *Lot) Park(list []journal.Parked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,11 +48,10 @@ func (l *Lot) Park(list []journal.Parked) {
 	}
 }
 
-// memory is how old runs are at most that still say of an agent that it is unavailable: reading them all takes long.
+// memory is the maximum age of runs that are read for unavailable agents: reading all runs takes long.
 const memory = 14 * 24 * time.Hour
 
-// Load reads from the journal which agents earlier runs of this name on the host found unavailable, and are not expected back
-// yet.
+// Load returns the agents that earlier runs of the pool on the host found unavailable, and that are not expected back yet.
 func Load(ctx context.Context, store journal.Store, name, host string, now time.Time) ([]journal.Parked, error) {
 	records, err := store.Find(ctx, journal.Query{Pool: name, Kind: journal.KindIssue, Latest: true, Since: now.Add(-memory)})
 	if err != nil {
@@ -61,7 +61,7 @@ func Load(ctx context.Context, store journal.Store, name, host string, now time.
 	return journal.ParkedIn(append(records, open...), host, now), err
 }
 
-// park adds an agent, in the place of what was known of it. It needs l.mu.
+// park adds an agent, replacing its earlier entry. The caller holds l.mu.
 func (l *Lot) park(p journal.Parked) {
 	if l.parked == nil {
 		l.parked = map[agents.Choice]journal.Parked{}
@@ -69,8 +69,8 @@ func (l *Lot) park(p journal.Parked) {
 	l.parked[p.Choice()] = p
 }
 
-// Waiting lists those of the agents that are unavailable now, the first that is expected back first. Those that wait for a
-// person are last.
+// Waiting returns those of the agents that are unavailable now, earliest return first. Agents that wait for a person are
+// last.
 func (l *Lot) Waiting(list []agents.Choice, now time.Time) []journal.Parked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Lot) Waiting(list []agents.Choice, now time.Time) []journal.Parked {
 	return out
 }
 
-// Back is when the first of the agents is expected back; zero when none waits for a time.
+// Back returns the earliest return of the agents; zero if none is expected.
 func (l *Lot) Back(list []agents.Choice, now time.Time) time.Time {
 	if waiting := l.Waiting(list, now); len(waiting) > 0 {
 		return waiting[0].Until
@@ -100,7 +100,7 @@ func (l *Lot) Back(list []agents.Choice, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// first is the place of the first agent that is available and not passed over; -1: there is none. It needs l.mu.
+// first returns the index of the first agent that is available and not passed over, or -1. The caller holds l.mu.
 func (l *Lot) first(list []agents.Choice, over map[agents.Choice]bool, now time.Time) int {
 	return slices.IndexFunc(list, func(c agents.Choice) bool {
 		p, parked := l.parked[c]

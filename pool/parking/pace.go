@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// burst is the time in which several refusals count as one: runs that are on meet the same limit together.
+	// burst is the time in which several refusals count as one: concurrent runs reach the same limit together.
 	burst = 20 * time.Second
 	// grow is the time without a refusal after which one more run is allowed.
 	grow = time.Minute
 )
 
-// Pace is how many runs one agent may do at once: half as many after its model service has refused a request, one more for
-// each minute without a refusal. The zero Pace sets no limit.
+// Pace is the number of concurrent runs of one agent. It halves when the agent's model service refuses a request, and grows
+// by one for each minute without a refusal. The zero Pace sets no limit.
 type Pace struct {
-	limit int       // 0: none was set
-	since time.Time // when it was set
+	limit int       // 0: no limit
+	since time.Time // when limit was set
 }
 
-// Limited returns the pace after a refusal, where at most so many runs are allowed anyway.
+// Limited returns the pace after a refusal; most is the general limit.
 func (p Pace) Limited(now time.Time, most int) Pace {
 	if p.limit > 0 && now.Before(p.since.Add(burst)) {
 		return p
@@ -29,7 +29,7 @@ func (p Pace) Limited(now time.Time, most int) Pace {
 	return Pace{limit: max(1, p.Allowed(now, most)/2), since: now}
 }
 
-// Allowed is how many runs may be on: at least 1 and at most the number given, which may be 0.
+// Allowed returns how many runs may be running: at least 1, but at most most, which may be 0.
 func (p Pace) Allowed(now time.Time, most int) int {
 	if p.limit == 0 {
 		return most
@@ -37,7 +37,7 @@ func (p Pace) Allowed(now time.Time, most int) int {
 	return min(most, p.limit+int(max(0, now.Sub(p.since))/grow))
 }
 
-// SetMost sets how many runs may be on as long as no service refuses requests, and returns how many are.
+// SetMost sets how many runs may be running if no service refuses requests, and returns the number of running runs.
 func (l *Lot) SetMost(n int) (busy int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +45,7 @@ func (l *Lot) SetMost(n int) (busy int) {
 	return l.busy
 }
 
-// Limited notes that the model service of the agent has refused a request, as one too many or for overload.
+// Limited records that the agent's model service has refused a request because of a rate limit or overload.
 func (l *Lot) Limited(agent string, now time.Time) {
 	l.mu.Lock()
 	if l.paces == nil {
@@ -60,39 +60,39 @@ func (l *Lot) Limited(agent string, now time.Time) {
 	}
 }
 
-// Allowed is how many runs may be on now, when the first available agent of the list does the next one, and how many there
-// may be without any refusal.
+// Allowed returns how many runs may be running now if the next one uses the first available agent of the list, and the
+// limit without refusals.
 func (l *Lot) Allowed(list []agents.Choice, now time.Time) (allowed, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.allowed(list, now), l.most
 }
 
-// Bears is how many runs the model service of the first available agent of the list bears, whatever SetMost has set.
+// Bears returns how many runs the model service of the first available agent supports, regardless of SetMost.
 func (l *Lot) Bears(list []agents.Choice, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pace(list, now).Allowed(now, math.MaxInt)
 }
 
-// allowed needs l.mu.
+// allowed implements Allowed. The caller holds l.mu.
 func (l *Lot) allowed(list []agents.Choice, now time.Time) int {
 	return l.pace(list, now).Allowed(now, l.most)
 }
 
-// pace is that of the first available agent of the list. It needs l.mu.
+// pace returns the pace of the first available agent of the list. The caller holds l.mu.
 func (l *Lot) pace(list []agents.Choice, now time.Time) Pace {
 	return l.paces[list[max(0, l.first(list, nil, now))].Agent]
 }
 
-// Free reports that another run may begin.
+// Free reports whether another run may begin.
 func (l *Lot) Free(list []agents.Choice, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.busy < l.allowed(list, now)
 }
 
-// Enter counts another run, if it may begin. Leave has to follow.
+// Enter counts another run if it may begin. Then the caller must call Leave.
 func (l *Lot) Enter(list []agents.Choice, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 
-// chain is the command agent with these models, as A, B and C.
+// chain returns a chain of one agent with these models.
 func chain(models ...string) (c agents.Chain) {
 	for _, m := range models {
 		c = append(c, agents.Link{Agent: agents.Codex{}, Options: agents.Options{Model: m}})
@@ -24,7 +24,7 @@ func chain(models ...string) (c agents.Chain) {
 	return c
 }
 
-// failed is an iteration that the model could not do, at a minute. reset is when its limit ends; 0: it does not say.
+// failed returns an iteration in which the model failed at a minute. reset is the end of its limit; 0: unknown.
 func failed(model string, class agents.Class, minute, reset int) loop.Iteration {
 	f := &agents.Failure{Class: class}
 	if reset > 0 {
@@ -37,10 +37,10 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		parked string           // models that are parked until minute 30, at first
-		fails  []loop.Iteration // what each in turn could not do
-		want   string           // who begins, and who goes on; "-": nobody
-		back   int              // the minute at which the first is back; -1: none
+		parked string           // models that are initially parked until minute 30
+		fails  []loop.Iteration // failed iterations in turn
+		want   string           // the first model and its successors; "-": none
+		back   int              // minute at which the first is back; -1: none
 	}{
 		{"one by one", "", []loop.Iteration{failed("A", agents.RateLimit, 0, 60), failed("B", agents.Auth, 1, 0), failed("C", agents.Overload, 2, 0)}, "A B C -", 7},
 		{"parked ones are passed over", "A", []loop.Iteration{failed("B", agents.RateLimit, 1, 60)}, "B C", 30},
@@ -84,7 +84,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Another run starts with the first agent that none has found unavailable, and a new sweep tries again what waits for a person.
+// Another run starts with the first agent that no run has found unavailable. A new sweep tries agents again that wait for a
+// person.
 func TestLotIsShared(t *testing.T) {
 	t.Parallel()
 	c, lot := chain("A", "B"), &parking.Lot{}
@@ -114,12 +115,12 @@ func TestPace(t *testing.T) {
 		{"", 0, 8, 8},
 		{"0", 0, 8, 4}, {"0", 59, 8, 4}, {"0", 60, 8, 5}, {"0", 239, 8, 7}, {"0", 240, 8, 8}, {"0", 9000, 8, 8},
 		{"0 1 2 19", 19, 8, 4},           // one burst
-		{"0 20", 20, 8, 2},               // it goes on
-		{"0 20 40 60 80 100", 100, 8, 1}, // never none
-		{"0 120", 120, 8, 3},             // half of what has grown
+		{"0 20", 20, 8, 2},               // refusals continue
+		{"0 20 40 60 80 100", 100, 8, 1}, // never zero
+		{"0 120", 120, 8, 3},             // half of the grown number
 		{"0", 0, 1, 1}, {"0", 0, 3, 1},
 		{"0", 0, 8, 4}, {"0", 0, 2, 1},
-		{"60", 0, 8, 4}, // a clock that was set back
+		{"60", 0, 8, 4}, // the clock was set back
 	}
 	for i, tt := range tests {
 		var p parking.Pace
@@ -134,7 +135,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Each agent has its own pace, and that of the agent which works next counts.
+// Each agent has its own pace, and the pace of the agent that works next counts.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	lot := &parking.Lot{}
@@ -161,7 +162,7 @@ func TestAllowed(t *testing.T) {
 		t.Errorf("%d of the next agent allowed, not 8", got)
 	}
 	lot.Load(nil, nil)
-	lot.SetMost(0) // as when its slots go to others; four runs are on
+	lot.SetMost(0) // as when its slots go to others; four runs are running
 	if allowed, _ := lot.Allowed(list, noon); allowed != 0 || lot.Bears(list, noon) != 4 {
 		t.Errorf("%d allowed and %d borne, not 0 and 4", allowed, lot.Bears(list, noon))
 	}

@@ -13,22 +13,23 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Slow says that a process starts fewer runs of an agent at once, because its model service has refused requests.
+// Slow records that a process starts fewer concurrent runs of an agent, because the agent's model service has refused
+// requests.
 type Slow struct {
 	Agent   string    `json:"agent"`
-	Limit   int       `json:"limit"` // runs at once, at first
+	Limit   int       `json:"limit"` // concurrent runs at first
 	Since   time.Time `json:"since"`
-	Most    int       `json:"most"` // runs at once without a refusal
+	Most    int       `json:"most"` // concurrent runs without refusals
 	PID     int       `json:"pid"`
-	Process string    `json:"process"` // distinguishes it from a later one with the same PID
+	Process string    `json:"process"` // distinguishes the process from a later one with the same PID
 }
 
-// Allowed is how many runs may be on now.
+// Allowed returns how many runs may be running now.
 func (s Slow) Allowed(now time.Time) int { return Pace{s.Limit, s.Since}.Allowed(now, s.Most) }
 
-// Write lets other processes see it, in the folder.
+// Write stores the record in the folder, where other processes see it.
 func (s Slow) Write(dir string) error {
-	if _, err := ReadSlow(dir, s.Since); err != nil { // it removes what processes have left that are gone
+	if _, err := ReadSlow(dir, s.Since); err != nil { // removes the records of dead processes
 		return err
 	}
 	text, err := json.Marshal(s)
@@ -41,7 +42,7 @@ func (s Slow) Write(dir string) error {
 	return err
 }
 
-// ReadSlow lists what processes that are on have written to the folder and that still holds. It removes the rest.
+// ReadSlow returns the valid records of live processes in the folder, and removes the others.
 func ReadSlow(dir string, now time.Time) (list []Slow, err error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +64,7 @@ func ReadSlow(dir string, now time.Time) (list []Slow, err error) {
 		case s.Allowed(now) < s.Most && proc.Alive(s.PID, s.Process):
 			list = append(list, s)
 		default:
-			if rerr := os.Remove(path); !errors.Is(rerr, fs.ErrNotExist) { // another has removed it
+			if rerr := os.Remove(path); !errors.Is(rerr, fs.ErrNotExist) { // another process may have removed it
 				err = errors.Join(err, rerr)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// Other processes see that fewer runs begin, until as many do as before, or the process is gone.
+// Other processes see that fewer runs begin, until the usual number begins again or the process is gone.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "slow")
@@ -24,7 +24,7 @@ func TestSlow(t *testing.T) {
 	lot := &parking.Lot{Slowed: func(s parking.Slow) { told = append(told, s) }}
 	lot.SetMost(8)
 	lot.Limited("codex", at(0))
-	lot.Limited("codex", at(0)) // the same limit
+	lot.Limited("codex", at(0)) // the same burst
 	lot.Limited("a/b", at(1))
 	if len(told) != 2 || told[0] != (parking.Slow{Agent: "codex", Limit: 4, Since: at(0), Most: 8}) {
 		t.Fatalf("told: %+v", told)

@@ -8,8 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Turns is one run's way through a chain. It returns to no agent that the run has left, so it comes to an end. It belongs to
-// one goroutine.
+// Turns is the path of one run through a chain of agents. It never returns to an agent that the run has left, so it ends.
+// It belongs to one goroutine.
 type Turns struct {
 	lot   *Lot
 	chain agents.Chain
@@ -17,20 +17,20 @@ type Turns struct {
 	over  map[agents.Choice]bool
 }
 
-// Turns begins a run's way through the chain, which has at least one agent.
+// Turns begins a run's path through the chain, which must have at least one agent.
 func (l *Lot) Turns(chain agents.Chain) *Turns {
 	return &Turns{lot: l, chain: chain, names: chain.Choices(), over: map[agents.Choice]bool{}}
 }
 
-// First is the agent that begins: the first that is available, or the first of all where none is, for a run that is wanted
-// all the same.
+// First returns the agent that begins: the first available one, or else the first of the chain, for a run that was
+// explicitly requested.
 func (t *Turns) First(now time.Time) agents.Link {
 	t.lot.mu.Lock()
 	defer t.lot.mu.Unlock()
 	return t.chain[max(0, t.lot.first(t.names, nil, now))]
 }
 
-// Assign names the agent of the chain with which the run would begin now. An empty chain names none.
+// Assign sets the agent of the chain with which the run would begin now. An empty chain sets none.
 func (l *Lot) Assign(chain agents.Chain, run *journal.Run, now time.Time) {
 	if len(chain) > 0 {
 		first := l.Turns(chain).First(now).Choice()
@@ -38,8 +38,8 @@ func (l *Lot) Assign(chain agents.Chain, run *journal.Run, now time.Time) {
 	}
 }
 
-// Next parks the agent of an iteration that it could not do, and returns the one that goes on; false: there is none. An agent
-// without a failure is only passed over in this run.
+// Next parks the agent that failed in an iteration, and returns the next one; false if there is none. An agent without a
+// failure is only passed over in this run.
 func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	c := it.Choice()
 	t.over[c] = true

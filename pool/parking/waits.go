@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Waits are those of the parked agents that are among all; none where one of all is not parked.
+// Waits returns the parked agents among all; none if one of all is not parked.
 func Waits(all []agents.Choice, parked []journal.Parked) []journal.Parked {
 	for _, choice := range all {
 		if !slices.ContainsFunc(parked, func(p journal.Parked) bool { return p.Choice() == choice }) {

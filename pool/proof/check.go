@@ -11,14 +11,14 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// Found is a statement about a commit that a trusted key has signed.
+// Found is a statement about a commit, signed with a trusted key.
 type Found struct {
 	Statement Statement
-	Key       string // fingerprint
+	Key       string // fingerprint of the key
 }
 
-// Find looks for the newest statement about the commit that one of the keys has signed, among the lines of the commit's note.
-// ignored says why other lines do not count; found is nil when none does.
+// Find returns the newest statement about the commit that one of the keys has signed, from the lines of the commit's note;
+// nil if there is none. ignored has the reasons why other lines do not count.
 func Find(ctx context.Context, commit string, lines []string, keys []PublicKey) (found *Found, ignored []string) {
 	why := map[string]int{}
 	for _, line := range lines {
@@ -44,7 +44,7 @@ func Find(ctx context.Context, commit string, lines []string, keys []PublicKey) 
 	return found, ignored
 }
 
-const maxIgnored = 5 // reasons that are told
+const maxIgnored = 5 // number of reasons that are returned
 
 // State is the result of a check.
 type State string
@@ -53,27 +53,27 @@ type State string
 const (
 	Holds   State = "holds"
 	Fails   State = "fails"
-	Unknown State = "unknown" // it could not be looked at, and is not demanded
+	Unknown State = "unknown" // could not be checked, and is not required
 )
 
-// Result is one check. Its texts quote the statement, which is data.
+// Result is the result of one check. Its texts quote the statement, which is data.
 type Result struct {
 	State State  `json:"state"`
 	What  string `json:"what"`
-	Why   string `json:"why,omitempty"` // of one that does not hold
+	Why   string `json:"why,omitempty"` // reason if the state is not Holds
 }
 
-// Facts are what is so in the repository and the backlog now.
+// Facts describes the present state of the repository and the backlog.
 type Facts struct {
-	Tree     string            // of the commit
-	Base     bool              // the statement's base is here, and the commit contains it
-	Branches map[string]string // where the statement's branch is, by where that was seen; none: there is no such branch
-	Named    bool              // the branch was asked for: it has to be there
-	Text     string            // fingerprint of the issue's title and body; empty: it could not be read
-	Unread   string            // why not
+	Tree     string            // tree of the commit
+	Base     bool              // the statement's base exists here, and the commit contains it
+	Branches map[string]string // commits of the statement's branch, by the place where they were found; empty: no such branch
+	Named    bool              // the branch was asked for and must exist
+	Text     string            // fingerprint of the issue's title and body; empty: unreadable
+	Unread   string            // why Text is empty
 }
 
-// Judge compares what a statement says with what is so.
+// Judge checks a statement against the present facts.
 func Judge(found Found, now Facts) []Result {
 	s := found.Statement
 	p := s.Predicate
@@ -136,12 +136,12 @@ func issue(i Issue, now Facts) Result {
 	return result(strings.HasPrefix(i.Hash, now.Text), what, "its text has changed")
 }
 
-// Hold reports whether nothing of it fails.
+// Hold reports whether no result fails.
 func Hold(results []Result) bool {
 	return !slices.ContainsFunc(results, func(r Result) bool { return r.State == Fails })
 }
 
-// Says is what the statement says, in short lines, for whoever believes the key's owner.
+// Says summarises the statement in short lines, for readers who trust the key's owner.
 func (s Statement) Says() []string {
 	p := s.Predicate
 	where := "in the agent's worktree"
@@ -191,7 +191,7 @@ func (s Statement) Says() []string {
 	return says
 }
 
-// Leaves is what the proof leaves open, in short lines.
+// Leaves lists in short lines what the proof does not show.
 func (s Statement) Leaves() []string {
 	p := s.Predicate
 	open := []string{

@@ -17,10 +17,10 @@ const (
 	maxSignatures = 16
 )
 
-// errUntrusted means that nobody who is trusted has signed.
+// errUntrusted means that no trusted key has signed.
 var errUntrusted = errors.New("no trusted key has signed it")
 
-// sign puts the statement into an envelope: one line.
+// sign puts the statement into a signed envelope on one line.
 func sign(ctx context.Context, s Statement, key *Key) (string, error) {
 	payload, err := json.Marshal(s)
 	if err != nil {
@@ -41,8 +41,8 @@ func sign(ctx context.Context, s Statement, key *Key) (string, error) {
 	return string(line), err
 }
 
-// open checks an envelope and returns its statement with the fingerprint of the key that signed it. Nothing of what is not
-// signed is decoded as a statement.
+// open verifies an envelope and returns its statement with the fingerprint of the signing key. It decodes the statement
+// only after verifying the signature.
 func open(ctx context.Context, line string, keys []PublicKey) (Statement, string, error) {
 	if len(line) > maxEnvelope {
 		return Statement{}, "", fmt.Errorf("it has more than %d KiB", maxEnvelope>>10)
@@ -56,7 +56,7 @@ func open(ctx context.Context, line string, keys []PublicKey) (Statement, string
 	}
 	var verifiers []dsse.Verifier
 	for i, k := range keys {
-		if !slices.ContainsFunc(keys[:i], func(p PublicKey) bool { return p.Fingerprint == k.Fingerprint }) { // package dsse prints what it thinks of those
+		if !slices.ContainsFunc(keys[:i], func(p PublicKey) bool { return p.Fingerprint == k.Fingerprint }) { // package dsse prints messages about duplicates
 			verifiers = append(verifiers, k)
 		}
 	}

@@ -21,17 +21,18 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// maxKeyFile bounds a file with keys, in bytes.
+// maxKeyFile is the size limit of a key file, in bytes.
 const maxKeyFile = 64 << 10
 
-// Key is an ed25519 key that signs. It prints as its fingerprint.
+// Key is an ed25519 private key. It formats as its fingerprint.
 type Key struct {
 	private ed25519.PrivateKey
 	public  PublicKey
 	secrets []string
 }
 
-// ReadKey reads an ed25519 key without a passphrase, from a file that nobody else can read: OpenSSH's, or PKCS #8 in PEM.
+// ReadKey reads an ed25519 private key without a passphrase, in OpenSSH format or as PKCS #8 in PEM. The file must not be
+// readable by others.
 func ReadKey(path string) (*Key, error) {
 	text, info, err := readFile(path, fmt.Sprintf("make a key with: ssh-keygen -t ed25519 -N '' -f %s", git.Quote(path)))
 	if err != nil {
@@ -68,38 +69,38 @@ func ReadKey(path string) (*Key, error) {
 	return k, nil
 }
 
-// Public is the key's public half.
+// Public returns the public key.
 func (k *Key) Public() PublicKey { return k.public }
 
-// Secrets are the texts that nobody may be shown.
+// Secrets returns the texts that must be redacted.
 func (k *Key) Secrets() []string { return k.secrets }
 
-// String is the fingerprint.
+// String returns the fingerprint.
 func (k *Key) String() string { return k.public.Fingerprint }
 
-// GoString is the fingerprint, too.
+// GoString returns the fingerprint, so that %#v shows no secret.
 func (k *Key) GoString() string { return k.String() }
 
-// Sign signs data, for package dsse.
+// Sign implements dsse.Signer.
 func (k *Key) Sign(_ context.Context, data []byte) ([]byte, error) {
 	return ed25519.Sign(k.private, data), nil
 }
 
-// KeyID is the fingerprint, for package dsse.
+// KeyID returns the fingerprint, for package dsse.
 func (k *Key) KeyID() (string, error) { return k.public.KeyID() }
 
-// PublicKey checks signatures.
+// PublicKey verifies signatures.
 type PublicKey struct {
 	Fingerprint string // as ssh-keygen -l prints it
 	key         ed25519.PublicKey
 }
 
 func publicKey(key ed25519.PublicKey) PublicKey {
-	fingerprint, _ := dsse.SHA256KeyID(key) // it has an answer for every ed25519 key
+	fingerprint, _ := dsse.SHA256KeyID(key) // cannot fail for an ed25519 key
 	return PublicKey{fingerprint, key}
 }
 
-// Verify checks a signature, for package dsse.
+// Verify verifies a signature, for package dsse.
 func (p PublicKey) Verify(_ context.Context, data, signature []byte) error {
 	if !ed25519.Verify(p.key, data, signature) {
 		return errors.New("the signature is not that of the key")
@@ -107,13 +108,13 @@ func (p PublicKey) Verify(_ context.Context, data, signature []byte) error {
 	return nil
 }
 
-// KeyID is the fingerprint, for package dsse.
+// KeyID returns the fingerprint, for package dsse.
 func (p PublicKey) KeyID() (string, error) { return p.Fingerprint, nil }
 
-// Public is the key, for package dsse.
+// Public returns the key, for package dsse.
 func (p PublicKey) Public() crypto.PublicKey { return p.key }
 
-// ReadPublicKeys reads the ed25519 keys of a file: lines as in OpenSSH's authorized_keys, or PKIX in PEM.
+// ReadPublicKeys reads the ed25519 public keys of a file: lines as in OpenSSH's authorized_keys, or PKIX in PEM.
 func ReadPublicKeys(path string) ([]PublicKey, error) {
 	text, _, err := readFile(path, "make a key with: ssh-keygen -t ed25519 -N '' -f KEY, which writes the public half into KEY.pub")
 	if err != nil {
@@ -165,8 +166,8 @@ func parsePublicKeys(text []byte) (keys []PublicKey, err error) {
 	return keys, err
 }
 
-// readFile reads a small regular file. What is looked at is the file that is open: another in its place, such as a pipe that
-// nobody writes to, keeps nobody waiting. instead is what to do where there is no file.
+// readFile reads a small regular file. It checks the opened file, so that a pipe in its place cannot block it. instead is
+// advice for a missing file.
 func readFile(path, instead string) ([]byte, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,7 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// newKey makes a key as OpenSSH stores it.
+// newKey makes a key in OpenSSH's format.
 func newKey(t testing.TB) *Key {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -54,7 +54,7 @@ func keep(t testing.TB, mode os.FileMode, text []byte) string {
 
 func object(digit string) string { return strings.Repeat(digit, 40) }
 
-// record is a run that succeeded.
+// record returns a successful run.
 func record() journal.Record {
 	passed := []loop.Check{{Command: "make test", Duration: time.Second}}
 	return journal.Record{
@@ -106,7 +106,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// TestStatementOfWorktreeGate: without a clean checkout the gate of the last iteration counts.
+// Without a clean checkout, the gate of the last iteration counts.
 func TestStatementOfWorktreeGate(t *testing.T) {
 	t.Parallel()
 	r := record()
@@ -124,7 +124,7 @@ func TestStatementOfWorktreeGate(t *testing.T) {
 	}
 }
 
-// TestStatementOfReview: only an answer about exactly these commits is a review.
+// Only an answer about exactly these commits counts as a review.
 func TestStatementOfReview(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func TestStatementOfReview(t *testing.T) {
 	}
 }
 
-// facts are those under which the record's statement holds.
+// facts returns facts under which the record's statement holds.
 func facts() Facts {
 	return Facts{Tree: object("2"), Base: true, Branches: map[string]string{"the branch here": object("1")}, Named: true, Text: "texthash"}
 }
@@ -181,7 +181,7 @@ func TestFindAndJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		lines   []string
-		run     string // that is found; empty: none
+		run     string // run of the found statement; empty: none
 		ignored string
 	}{
 		{"one", []string{good}, "run-1", ""},
@@ -220,7 +220,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(s *Statement, f *Facts)
-		state  State // of the one check that does not hold
+		state  State // state of the one check that does not hold
 		why    string
 	}{
 		{"another tree", func(_ *Statement, f *Facts) { f.Tree = object("8") }, Fails, "its tree is 888888888888"},
@@ -303,7 +303,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysOfOpenSSH: those of ssh-keygen are read, and others refused with what to do.
+// Keys of ssh-keygen are read, and other keys are refused with advice.
 func TestKeysOfOpenSSH(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ kind, passphrase, want string }{

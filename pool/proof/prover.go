@@ -17,12 +17,12 @@ import (
 type Prover struct {
 	Repo    *worktree.Repo
 	Key     *Key
-	Version string // of this program
+	Version string // version of this program
 }
 
-// Prove signs what the record says of its tip, which stands on base or on an older commit of it, and adds it to the tip's
-// note, unless the run has done so. With share the remote gets the note. A proof that was made and not shared comes with the
-// error.
+// Prove signs a statement about the record's tip and adds it to the tip's note, unless the run has done so. The tip is on
+// top of base or of an older commit of it. With share, Prove also pushes the note to the remote. It returns a proof that
+// was made but not shared together with the error.
 func (p *Prover) Prove(ctx context.Context, r journal.Record, base string, share bool) (journal.Proof, error) {
 	made, err := p.prove(ctx, r, base)
 	if err == nil && share {
@@ -67,7 +67,7 @@ func (p *Prover) prove(ctx context.Context, r journal.Record, base string) (jour
 	return made, nil
 }
 
-// digest is of a log; nil when there is none.
+// digest returns the digest of a log, or nil if the log does not exist.
 func digest(path string) *Log {
 	f, err := os.Open(path)
 	if err != nil {

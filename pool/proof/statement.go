@@ -1,9 +1,9 @@
 // Package proof makes and checks ralph's proofs: signed statements about how commits came about.
 //
-// A proof is an in-toto statement in a DSSE envelope, one line of JSON in the commit's note. [Prover] makes them, for
-// pool/run. [Find] and [Judge] check them. A note is hostile: whoever may push can write one, and only what a trusted key has
-// signed counts. What a signed statement says is still data, and it is cleaned before it is printed. Everything here is safe for
-// concurrent use.
+// A proof is an in-toto statement in a DSSE envelope, one line of JSON in the commit's note. [Prover] makes proofs, for
+// pool/run. [Find] and [Judge] check them. Notes are hostile: anybody with push access can write one, and only statements
+// signed with a trusted key count. Signed statements are still data, and are cleaned before printing. The package is safe
+// for concurrent use.
 package proof
 
 import (
@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// StatementType is in-toto's, version 1.
+	// StatementType is the type of in-toto statements, version 1.
 	StatementType = "https://in-toto.io/Statement/v1"
-	// PredicateType is ralph's own. SLSA's provenance describes builds, and whoever reads it expects a builder and levels.
+	// PredicateType is ralph's own type. SLSA's provenance describes builds, and its readers expect a builder and levels.
 	PredicateType = "https://github.com/ralph-pool/ralph/proof/v1"
 )
 
-// Statement says how a commit came about.
+// Statement describes how a commit came about.
 type Statement struct {
 	Type          string    `json:"_type"`
 	Subject       []Subject `json:"subject"` // the commit, and its tree
@@ -37,121 +37,121 @@ type Statement struct {
 	Predicate     Predicate `json:"predicate"`
 }
 
-// Subject is what a statement is about.
+// Subject is an object that a statement is about.
 type Subject struct {
 	Name   string `json:"name"`
 	Digest Digest `json:"digest"`
 }
 
-// Digest names an object of git.
+// Digest names a git object.
 type Digest struct {
 	Commit string `json:"gitCommit,omitempty"`
 	Tree   string `json:"gitTree,omitempty"`
 }
 
-// Predicate is what is said of the commit.
+// Predicate is the content of a statement.
 type Predicate struct {
-	Ralph    string       `json:"ralph"` // its version
+	Ralph    string       `json:"ralph"` // version of ralph
 	Run      string       `json:"run"`
 	Issue    Issue        `json:"issue"`
 	Base     Base         `json:"base"`
 	Branch   string       `json:"branch"`
-	Commits  int          `json:"commits"` // of the branch, since the base
+	Commits  int          `json:"commits"` // number of commits on the branch since the base
 	Gate     Gate         `json:"gate"`
-	Tests    *Tests       `json:"tests,omitempty"` // nil: nobody has run them without the change
+	Tests    *Tests       `json:"tests,omitempty"` // nil: the tests were not run without the change
 	Watch    Watch        `json:"watch"`
 	Sandbox  Sandbox      `json:"sandbox"`
-	Agents   []Agent      `json:"agents"` // in the order in which they began; none where no agent worked in the run
-	Usage    agents.Usage `json:"usage"`  // of the run, reviews included
+	Agents   []Agent      `json:"agents"` // in the order of their start; empty if no agent worked in the run
+	Usage    agents.Usage `json:"usage"`  // usage of the run, including reviews
 	Review   Review       `json:"review"`
 	Started  time.Time    `json:"started"`
 	Finished time.Time    `json:"finished"`
 }
 
-// Issue is what was worked on.
+// Issue identifies the issue.
 type Issue struct {
 	Key  string `json:"key"`
-	URL  string `json:"url,omitempty"` // of its page on a forge
-	Hash string `json:"hash"`          // of the frozen text
+	URL  string `json:"url,omitempty"` // URL of the issue on a forge
+	Hash string `json:"hash"`          // hash of the frozen text
 }
 
-// Base is what the commits stand on.
+// Base is the base of the commits.
 type Base struct {
 	Name   string `json:"name"`
 	Commit string `json:"commit"`
 }
 
-// Gate is what the commits have passed.
+// Gate is the result of the gate.
 type Gate struct {
-	Checkout bool    `json:"checkout"` // on a clean checkout of exactly the commit; else in the agent's worktree
+	Checkout bool    `json:"checkout"` // on a clean checkout of the commit; otherwise in the agent's worktree
 	Lines    []Check `json:"lines"`
 }
 
-// Check is one line of the gate.
+// Check is the result of one line of the gate.
 type Check struct {
 	Command  string        `json:"command"`
 	ExitCode int           `json:"exit_code"`
 	TimedOut bool          `json:"timed_out,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
-	Log      *Log          `json:"log,omitempty"` // none where another run has it
+	Log      *Log          `json:"log,omitempty"` // nil if the log belongs to another run
 }
 
 func (c Check) passed() bool { return c.ExitCode == 0 && !c.TimedOut }
 
-// Log is a file of the run's folder.
+// Log identifies a file of the run's folder.
 type Log struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
-// Watch is what the commits did to the checks that they have passed.
+// Watch counts the changes of the commits to their own checks.
 type Watch struct {
-	Files        int `json:"changed_files"` // that the checks depend on
-	Findings     int `json:"findings"`      // that a person should look at
+	Files        int `json:"changed_files"` // files that the checks depend on
+	Findings     int `json:"findings"`      // findings for a person
 	TestsAdded   int `json:"tests_added"`
 	TestsRemoved int `json:"tests_removed"`
 	TestsSkipped int `json:"tests_skipped"`
 	Canaries     int `json:"canaries"` // tests that must fail, with which the gate failed
 }
 
-// Sandbox is where agent and gate ran.
+// Sandbox is the sandbox of agent and gate.
 type Sandbox struct {
 	Name     string `json:"name"`
-	Weakness string `json:"weakness,omitempty"` // what people have to know of it
+	Weakness string `json:"weakness,omitempty"` // a weakness that people have to know
 }
 
-// Agent is one that worked.
+// Agent is an agent that worked in the run.
 type Agent struct {
 	Name       string   `json:"name"`
-	Model      string   `json:"model,omitempty"` // empty: the agent's own
+	Model      string   `json:"model,omitempty"` // empty: the agent's default
 	Iterations int      `json:"iterations"`
-	Prompts    []string `json:"prompts_sha256"` // of each iteration
+	Prompts    []string `json:"prompts_sha256"` // for each iteration
 }
 
-// Review says whether an agent that had no part in the change has looked at it before it was published.
+// Review says whether an agent without a part in the change reviewed it before it was published.
 type Review struct {
 	Done     bool   `json:"done"`
-	Agent    string `json:"agent,omitempty"` // and its model
+	Agent    string `json:"agent,omitempty"` // the agent and its model
 	Accepted bool   `json:"accepted,omitempty"`
 }
 
-// Commit is the commit that the statement is about.
+// Commit returns the commit that the statement is about.
 func (s Statement) Commit() string { return s.Subject[0].Digest.Commit }
 
-// Tree is the commit's tree.
+// Tree returns the commit's tree.
 func (s Statement) Tree() string { return s.Subject[1].Digest.Tree }
 
-// objects are what the repository knows of the commit.
+// objects are the commit, its tree and its base, as read from the repository.
 type objects struct{ commit, tree, base string }
 
-// statementOf is what a run's record says. digest is of a log by its name; nil: it is not known.
+// statementOf makes the statement about a run. digest returns the digest of a log by its name, or nil.
 func statementOf(r journal.Record, at objects, version string, now time.Time, digest func(name string) *Log) Statement {
 	f := r.Facts
 	p := Predicate{
 		Ralph: version, Run: r.ID, Issue: Issue{r.Key, r.URL, r.Hash}, Base: Base{r.Base, at.base}, Branch: r.Branch, Commits: r.Commits,
 		Sandbox: Sandbox{r.Sandbox, r.Settings.Weaker}, Usage: f.Usage, Started: r.Started.UTC(), Finished: now.UTC(),
 	}
-	if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") { // a path of this machine
+	if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") { // otherwise it is a path on this machine
 		p.Issue.URL = ""
 	}
 	checks, iteration := f.Gate, len(f.Iterations)
@@ -195,7 +195,7 @@ func statementOf(r journal.Record, at objects, version string, now time.Time, di
 	}
 }
 
-// decodeStatement reads a statement exactly as ralph writes it.
+// decodeStatement parses a statement. It only accepts the form in which ralph writes it.
 func decodeStatement(text []byte) (Statement, error) {
 	var s Statement
 	if err := strictly(text, &s); err != nil {
@@ -210,8 +210,8 @@ func decodeStatement(text []byte) (Statement, error) {
 	return s, nil
 }
 
-// strictly decodes JSON that has one reading: with exactly the fields of the type, each once, and written as this program
-// writes it.
+// strictly parses JSON with a single reading: exactly the fields of the type, each once, in the form in which this program
+// writes them.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

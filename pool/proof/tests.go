@@ -9,31 +9,31 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Tests are the tests of the change, which ran on its base with nothing else of it, and then on the commit.
+// Tests is the result of the change's tests, which ran on its base without the rest of the change, and then on the commit.
 type Tests struct {
 	Proved bool    `json:"proved"` // all of Runs failed on the base and passed on the commit
 	Why    string  `json:"why,omitempty"`
-	Base   string  `json:"base"` // commit
+	Base   string  `json:"base"` // commit of the base
 	Runs   []Rerun `json:"runs"`
 }
 
-// Rerun is one command that runs them.
+// Rerun is the result of one command that runs the tests.
 type Rerun struct {
 	Command string   `json:"command"`
-	Files   []string `json:"files"` // whose tests it runs; none: it is a line of the gate
+	Files   []string `json:"files"` // files with the tests; empty: the command is a line of the gate
 	Base    Ran      `json:"base"`
-	Commit  *Ran     `json:"commit,omitempty"` // nil: it was not tried
+	Commit  *Ran     `json:"commit,omitempty"` // nil: not tried
 }
 
-// Ran is how it ended.
+// Ran describes how the command ended.
 type Ran struct {
 	Result   journal.How   `json:"result"`
 	ExitCode int           `json:"exit_code"`
 	Duration time.Duration `json:"duration_ns"`
-	Log      *Log          `json:"log,omitempty"` // none where another run has it
+	Log      *Log          `json:"log,omitempty"` // nil if the log belongs to another run
 }
 
-// testsOf is what a run's record says of them.
+// testsOf converts the retest in a run's record.
 func testsOf(r *journal.Retest, digest func(name string) *Log) *Tests {
 	ran := func(r journal.Ran) Ran {
 		out := Ran{Result: r.How, ExitCode: r.ExitCode, Duration: r.Duration}
@@ -54,13 +54,13 @@ func testsOf(r *journal.Retest, digest func(name string) *Log) *Tests {
 	return t
 }
 
-// proves reports that the tests fail without the change and pass with it.
+// proves reports whether the tests fail without the change and pass with it.
 func (r Rerun) proves() bool {
 	failed := journal.Ran{How: r.Base.Result}.Failed()
 	return failed && r.Commit != nil && r.Commit.Result == journal.RanPassed
 }
 
-// judge compares what is said of the tests with their runs, and with the base of the commit; false where nothing is claimed.
+// judge checks the claim about the tests against their runs and the commit's base; false if there is no claim.
 func (t *Tests) judge(base string) (Result, bool) {
 	if t == nil || !t.Proved {
 		return Result{}, false
@@ -78,7 +78,7 @@ func (t *Tests) judge(base string) (Result, bool) {
 	return result(true, what, ""), true
 }
 
-// says is what is said of the tests, in short lines.
+// says summarises the tests in short lines.
 func (t *Tests) says() (list []string) {
 	if t == nil {
 		return nil
@@ -101,7 +101,7 @@ func (t *Tests) says() (list []string) {
 	return list
 }
 
-// leaves is what they leave open.
+// leaves says what the tests do not show.
 func (t *Tests) leaves() string {
 	switch {
 	case t == nil:

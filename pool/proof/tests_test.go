@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// TestStatementOfTests: what the tests showed is said, and only of exactly these commits.
+// The statement has the result of the tests, but only for exactly these commits.
 func TestStatementOfTests(t *testing.T) {
 	t.Parallel()
 	run := func(base, tip journal.How) journal.Rerun {
@@ -25,9 +25,9 @@ func TestStatementOfTests(t *testing.T) {
 	good, vacuous := run(journal.RanUnbuilt, journal.RanPassed), run(journal.RanPassed, "")
 	for name, c := range map[string]struct {
 		tests *journal.Retest
-		says  string // one of what it says and leaves open
-		fails string // why it contradicts itself
-		holds bool   // it claims something that holds
+		says  string // a line of Says or Leaves
+		fails string // why the statement contradicts itself
+		holds bool   // it has a claim that holds
 	}{
 		"none":            {nil, "that its tests test the change: nobody has run them without it", "", false},
 		"of others":       {&journal.Retest{Tip: object("9"), Proved: true, Runs: []journal.Rerun{good}}, "that its tests test the change: nobody has run them without it", "", false},
@@ -55,7 +55,7 @@ func TestStatementOfTests(t *testing.T) {
 	}
 }
 
-// TestEarlierStatement: statements of before tests were in them are read as ever.
+// Statements from before they included tests are still read.
 func TestEarlierStatement(t *testing.T) {
 	t.Parallel()
 	r := record()
@@ -69,7 +69,7 @@ func TestEarlierStatement(t *testing.T) {
 	}
 }
 
-// TestNoKeyFile: one line says what is missing and what to type; a pipe that nobody writes to keeps nobody waiting.
+// One line says what is missing and what to type; a pipe does not block the reader.
 func TestNoKeyFile(t *testing.T) {
 	t.Parallel()
 	missing, pipe := filepath.Join(t.TempDir(), "no key"), filepath.Join(t.TempDir(), "pipe")

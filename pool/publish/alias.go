@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// aliases are other names of paths by the symbolic links of the bases. Who changes what a protected link leads to, or a path
-// on its way, changes the protected file.
+// aliases maps paths to their other names through symbolic links of the bases. Whoever changes the target of a protected
+// link, or a path on the way to it, changes the protected file.
 type aliases struct {
-	ends map[string][]string // links by the path that they lead to; "." is the top
-	on   map[string][]string // links by each path on their way, the last included
+	ends map[string][]string // links by their target path; "." is the top
+	on   map[string][]string // links by each path on the way to their target, including the target
 }
 
-// name is a path that has changed, or another name of one; link says that it may be another file or folder than before.
+// name is a changed path or another name of one. link says that the name may now stand for another file or folder.
 type name struct {
 	path string
 	link bool
 }
 
 const (
-	aliasLimit = 1000 // names of one file: links that lead to each other can give it any number
-	hopLimit   = 40   // links on one way: the kernel follows no more
+	aliasLimit = 1000 // number of names of one file: links to each other can give it any number
+	hopLimit   = 40   // number of links on one way, as in the kernel
 )
 
-// aliases reads the links of the bases. Nothing is read when nothing has changed.
+// aliases reads the links of the bases. It reads nothing if nothing has changed.
 func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases, err error) {
 	if len(changed) == 0 || len(p.Protected) == 0 {
 		return a, nil
@@ -43,16 +43,16 @@ func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases
 	for _, names := range []map[string][]string{a.ends, a.on} {
 		for path := range names {
 			slices.Sort(names[path])
-			names[path] = slices.Compact(names[path]) // more than one base has it
+			names[path] = slices.Compact(names[path]) // several bases may have the same link
 		}
 	}
 	return a, nil
 }
 
-// add follows a link as the kernel does, name by name: after a link ".." is the folder that the link has led to.
+// add follows a link as the kernel does, element by element: after a link, ".." is the parent of the link's target.
 func (a aliases) add(links map[string]string, link string) {
 	pass := func(at string) {
-		if n := len(a.on[at]); at != link && (n == 0 || a.on[at][n-1] != link) { // a link may come by twice
+		if n := len(a.on[at]); at != link && (n == 0 || a.on[at][n-1] != link) { // the way may pass a path twice
 			a.on[at] = append(a.on[at], link)
 		}
 	}
@@ -60,7 +60,7 @@ func (a aliases) add(links map[string]string, link string) {
 	for hops := 0; len(rest) > 0; {
 		at, rest = path.Join(at, rest[0]), rest[1:]
 		if at == ".." {
-			return // out of the repository
+			return // outside of the repository
 		}
 		pass(at)
 		target, ok := links[at]
@@ -75,13 +75,14 @@ func (a aliases) add(links map[string]string, link string) {
 		}
 		rest = append(strings.Split(target, "/"), rest...)
 		if !slices.Contains(rest, "..") {
-			pass(path.Join(at, path.Join(rest...))) // where it would lead without the next links
+			pass(path.Join(at, path.Join(rest...))) // the target if the remaining links were not there
 		}
 	}
 	a.ends[at] = append(a.ends[at], link)
 }
 
-// protected returns a protected name that the path also has by links, or whose link leads by it; empty: there is none.
+// protected returns a protected name that the path has through links, or to whose target the path is on the way; "" if
+// there is none.
 func (a aliases) protected(g *guard, changed name) string {
 	seen := map[name]bool{changed: true}
 	for todo := a.names(changed); len(todo) > 0 && len(seen) < aliasLimit; todo = todo[1:] {
@@ -98,7 +99,7 @@ func (a aliases) protected(g *guard, changed name) string {
 	return ""
 }
 
-// names are those that a path has by one link. A name that goes through one link twice says nothing new.
+// names returns the names that a path has through one link. It skips names that pass through the same link twice.
 func (a aliases) names(n name) (all []name) {
 	for _, link := range a.on[n.path] {
 		all = append(all, name{link, true})

@@ -7,7 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Author is whom commits name. Without a configured author it is ralph's account on the tracker, if any.
+// Author returns the identity for commits. Without a configured author it uses ralph's account on the tracker, if there is
+// one.
 func Author(ctx context.Context, who worktree.Identity, t tracker.Tracker) (worktree.Identity, error) {
 	account, ok := tracker.As[tracker.Committer](t)
 	if who.Author.Email != "" || !ok {

@@ -12,11 +12,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// othersShown is how many people a warning names.
+// othersShown is the number of people that a warning names.
 const othersShown = 5
 
-// Others warns of commits that name people besides the run's own identity and the agents with these mail addresses:
-// as author or committer, or in a trailer such as Reviewed-by. Whatever an agent commits may claim that.
+// Others returns a warning about commits that name other people than the run's own identity and the agents with these mail
+// addresses: as author or committer, or in a trailer such as Reviewed-by. An agent's commits may claim anything.
 func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string) (warning string, err error) {
 	user, err := repo.User(ctx)
 	if err != nil && !errors.Is(err, worktree.ErrNoIdentity) {
@@ -33,10 +33,10 @@ func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, age
 		})
 		return slices.Contains(own, p.Name) || strings.HasSuffix(p.Role, ":") && (self || strings.EqualFold(p.Role, "generated-by:"))
 	})
-	if err != nil || len(found) == 0 { // most often
+	if err != nil || len(found) == 0 { // usual case
 		return "", err
 	}
-	for _, role := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} { // the environment may name others than the settings
+	for _, role := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} { // the environment may name another user than the settings
 		if at, err := repo.Git().Out(ctx, "var", role); err == nil {
 			user := at[:strings.LastIndex(at, ">")+1]
 			found = slices.DeleteFunc(found, func(p span.Person) bool { return p.Name == user })

@@ -13,18 +13,18 @@ import (
 	"github.com/ralph-pool/ralph/worktree/named"
 )
 
-// MaxFindings is how many findings are named; the rest are counted.
+// MaxFindings is the number of findings that are listed; the others are counted.
 const MaxFindings = 20
 
-// Policy decides what an agent's commits may bring. It is safe for concurrent use.
+// Policy checks an agent's commits before they are published. It is safe for concurrent use.
 type Policy struct {
 	Repo      *worktree.Repo
-	Protected []string // see ProtectedPaths; empty protects nothing
+	Protected []string // see ProtectedPaths; empty: no protected paths
 	Secrets   *redact.Secrets
 }
 
-// Check looks at every commit of base..tip before anything of it leaves the repository, and returns what it may not
-// bring. What the base got since the run began is not the agent's to answer for, where its branch contains that.
+// Check checks every commit of base..tip before any of it leaves the repository, and returns the violations. It does not
+// blame the agent for commits that the base got since the run began, if the branch contains them.
 func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string) (findings []string, err error) {
 	findings, err = p.CheckFrom(ctx, []string{base}, tip)
 	if err != nil || len(findings) == 0 || tree == nil {
@@ -40,7 +40,7 @@ func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string
 	return p.CheckFrom(ctx, []string{base, now}, tip)
 }
 
-// CheckFrom looks at every commit of tip that is in none of the bases.
+// CheckFrom checks every commit of tip that is in none of the bases.
 func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]string, error) {
 	var found findings
 	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s brings a secret", file) })
@@ -65,7 +65,8 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	return found.list(), nil
 }
 
-// judge looks at what the commits change besides lines. An agent can make millions of paths of few objects.
+// judge checks the paths and links that the commits change. It stops early: an agent can make millions of paths from few
+// objects.
 func (p Policy) judge(ctx context.Context, changes worktree.Changes, g *guard, aliases aliases, found *findings) error {
 	done := func() bool { return ctx.Err() != nil || len(found.texts) > mostFindings }
 	for _, file := range changes.Paths {
@@ -102,10 +103,10 @@ func (p Policy) judge(ctx context.Context, changes worktree.Changes, g *guard, a
 	return context.Cause(ctx)
 }
 
-// mostFindings is how many findings are looked for.
+// mostFindings is the number of findings at which a check stops.
 const mostFindings = 1000
 
-// findings are what was found, each once.
+// findings is a set of findings.
 type findings struct{ texts map[string]bool }
 
 func (f *findings) note(format string, args ...any) {
@@ -118,7 +119,7 @@ func (f *findings) note(format string, args ...any) {
 	f.texts[fmt.Sprintf(format, args...)] = true
 }
 
-// list names some of them, and counts the others.
+// list returns the first findings and the number of the others.
 func (f *findings) list() []string {
 	all := slices.Sorted(maps.Keys(f.texts))
 	more := len(all) - MaxFindings
@@ -131,7 +132,7 @@ func (f *findings) list() []string {
 	return all
 }
 
-// unread is the finding where an agent's commits are too much to be read. Any other error is not theirs.
+// unread returns the finding that an agent's commits are too large to be checked. It returns other errors unchanged.
 func unread(err error) ([]string, error) {
 	if errors.Is(err, diff.ErrTooMuch) {
 		return []string{fmt.Sprintf("what the commits change cannot be checked for secrets and protected paths: %v", err)}, nil

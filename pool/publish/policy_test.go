@@ -20,11 +20,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// credential looks like one of a well-known kind.
+// credential looks like one of a well-known format.
 const credential = "ghp_" + "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw1Hd5Sg0AeUoI"
 
 const (
-	// person is somebody who changes what is protected on the remote's main, by a clone. The agent commits, too.
+	// person changes a protected file on the remote's main, from a clone. The agent commits, too.
 	person = `P=$(mktemp -d); git clone -q -b main "$(git remote get-url origin)" "$P"
 mkdir -p "$P/.github/workflows"; echo new > "$P/.github/workflows/ci.yml"; echo p > "$P/person"; git -C "$P" add -A
 git -C "$P" commit -qm 'By a person'; git -C "$P" push -q origin main; rm -rf "$P"
@@ -32,7 +32,7 @@ echo work > work; git add -A; git commit -qm work; `
 	evil = `mkdir -p .github/workflows; echo evil > .github/workflows/evil.yml; git add -A; `
 )
 
-// project is a repository whose main is on a remote, too.
+// project is a repository whose main is also on a remote.
 type project struct {
 	t     *testing.T
 	dir   string
@@ -57,7 +57,7 @@ func (p *project) sh(dir, script string) {
 	}
 }
 
-// findings are those of the policy on what the script, an agent in a worktree, commits.
+// findings returns the policy's findings about the commits that the script, as an agent in a worktree, makes.
 func (p *project) findings(script string) []string {
 	p.t.Helper()
 	ctx := p.t.Context()
@@ -88,7 +88,7 @@ func (p *project) findings(script string) []string {
 	return found
 }
 
-// What people have changed on the base meanwhile is not the agent's, however it came into the branch.
+// Changes that people have made on the base meanwhile do not count as the agent's, however they got into the branch.
 func TestChangesOfTheBaseBlockNobody(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -106,7 +106,7 @@ func TestChangesOfTheBaseBlockNobody(t *testing.T) {
 	}
 }
 
-// No ref, no merge and no configuration of the agent's gets a change of its own past the check.
+// No ref, merge or configuration of the agent's hides its own change from the check.
 func TestMergesSmuggleNothing(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -133,7 +133,7 @@ M=$(git commit-tree -p HEAD~1 -p origin/main -m x $(git write-tree)); git reset 
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t)
-			// An older base had another workflow; an outsider's branch has been fetched and is on no base.
+			// An older base had another workflow, and an outsider's branch was fetched that is on no base.
 			p.sh(p.dir, `mkdir -p .github/workflows; echo weak > .github/workflows/old.yml; git add -A; git commit -qm weak; git tag v0
 echo strong > .github/workflows/old.yml; git commit -qam strong
 git switch -qc outsider; `+evil+`git commit -qm outside; git tag v1; git switch -q main`)
@@ -144,7 +144,7 @@ git switch -qc outsider; `+evil+`git commit -qm outside; git tag v1; git switch 
 	}
 }
 
-// What a change does to protected paths and secrets, each by what is found.
+// Changes of protected paths, and secrets, with the finding for each.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	commit := `; git add -A; git commit -qm x`
@@ -169,14 +169,14 @@ ln -s deep/dir l; ln -s l/../guide.md CLAUDE.md; ln -s ../l/../rules .cursor/rul
 		},
 		"secret as a name": {"", `touch a-value-to-be-kept` + commit, "a file's name carries a secret"},
 
-		// A link, or a submodule, in place of a folder puts files there that no path shows.
+		// A link or submodule in place of a folder puts files there that no path shows.
 		"link": {"", `mkdir weak; echo evil > weak/copilot-instructions.md; ln -s weak .github` + commit, ".github is a link in place of a folder with protected files (.github/workflows/**)"},
 		"link, then folder": {
 			"", `ln -s weak .github` + commit + `; git rm -q .github; mkdir .github; echo x > .github/FUNDING.yml` + commit,
 			".github is a link in place of a folder with protected files (.github/workflows/**)",
 		},
 
-		// What people have protected by a link is protected under the name that the link leads to, too.
+		// If a protected path is a link, its target is protected, too.
 		"behind a link":           {links, `echo evil >> docs/guide.md` + commit, "docs/guide.md is what the protected CLAUDE.md leads to"},
 		"behind a linked folder":  {links, `echo evil > tools/cursor/new.mdc` + commit, "tools/cursor/new.mdc is what the protected .cursor/rules/new.mdc leads to"},
 		"behind a link to a link": {links, `echo evil > shared/settings.json` + commit, "shared/settings.json is what the protected .claude/settings.json leads to"},
@@ -199,7 +199,7 @@ ln -s deep/dir l; ln -s l/../guide.md CLAUDE.md; ln -s ../l/../rules .cursor/rul
 		"where no link leads":     {ups, `echo fine > guide.md; mkdir rules; echo fine > rules/new.mdc; mkdir docs; echo fine > docs/abs; mv conf/x conf/y` + commit, ""},
 		"beside the links":        {links, `echo fine > docs/other.md; echo > top; echo > loop/x` + commit, ""},
 
-		// Credentials are found in the forms in which they travel.
+		// Credentials are found in common encodings.
 		"base64": {"", "printf %s " + credential + " | base64 -w 20 > out" + commit, "out brings a secret"},
 		"UTF-16": {"", "printf %s " + credential + " | iconv -t UTF-16 > out" + commit, "out brings a secret"},
 	} {
@@ -216,7 +216,7 @@ ln -s deep/dir l; ln -s l/../guide.md CLAUDE.md; ln -s ../l/../rules .cursor/rul
 	}
 }
 
-// A commit's message counts, too; many findings are counted and not all named.
+// Secrets in a commit's message count, too. Many findings are counted and not all listed.
 func TestFindingsOfMessagesAndMany(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

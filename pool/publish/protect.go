@@ -18,9 +18,9 @@ import (
 //go:embed protected.txt
 var protected string
 
-// ProtectedPaths are the paths that an agent's commits may not touch by default: what runs by itself on a forge or in
-// somebody's editor, what decides who has to review, and what directs agents. A pattern without a slash holds in every
-// folder. Whoever wants agents to change their own instructions leaves those patterns out.
+// ProtectedPaths returns the paths that an agent's commits may not change by default: files that a forge or an editor runs
+// by itself, files that determine the reviewers, and instructions for agents. A pattern without a slash applies in every
+// folder. To let agents change their own instructions, leave those patterns out.
 func ProtectedPaths() []string {
 	var out []string
 	for line := range strings.Lines(protected) {
@@ -32,8 +32,8 @@ func ProtectedPaths() []string {
 	return out
 }
 
-// folded is a path as file systems that take several names for one see it: without case, with letters and accents
-// composed in one way, and without the invisible characters that HFS+ leaves out.
+// folded returns a path in the form that case-insensitive and normalising file systems compare: in lower case, with letters
+// and accents composed in one way, and without the invisible characters that HFS+ ignores.
 func folded(path string) string {
 	plain := strings.IndexFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	if plain {
@@ -49,19 +49,19 @@ func folded(path string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(path)))
 }
 
-// guard is protected paths in the form in which many paths are compared with them.
+// guard is the compiled form of the protected paths.
 type guard struct {
 	patterns []pattern
-	named    []named.File // what the user's git configuration names
-	lower    []string     // its paths, folded
+	named    []named.File // files that the user's git configuration names
+	lower    []string     // paths of named, folded
 }
 
 // pattern is one protected path.
 type pattern struct {
 	text, lower string
-	anywhere    bool     // it holds in every folder
-	plain       bool     // it is a path
-	above       []string // the folders on its way
+	anywhere    bool     // it applies in every folder
+	plain       bool     // it is a path without wildcards
+	above       []string // the folders that contain it
 }
 
 func newGuard(protected []string, files []named.File) *guard {
@@ -81,7 +81,7 @@ func newGuard(protected []string, files []named.File) *guard {
 	return g
 }
 
-// protects returns the pattern, or the setting of git's, that protects the path; empty when none does.
+// protects returns the pattern or git setting that protects the path, or "".
 func (g *guard) protects(file string) string {
 	lower := folded(file)
 	base := path.Base(lower)
@@ -103,8 +103,8 @@ func (g *guard) protects(file string) string {
 	return ""
 }
 
-// protectsBelow returns a pattern that protects paths below the folder. A pattern that holds in every folder does not
-// count: it protects those paths wherever a link of the folder's name leads to.
+// protectsBelow returns a pattern that protects paths below the folder. Patterns for every folder do not count: they
+// protect those paths wherever a link of the folder's name leads.
 func (g *guard) protectsBelow(folder string) string {
 	lower := folded(folder)
 	for i := range g.patterns {

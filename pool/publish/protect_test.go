@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// Commits that are too much to be read are blocked; a failure that is not theirs stays an error.
+// Commits that are too large to read are blocked; any other failure stays an error.
 func TestUnreadIsBlocked(t *testing.T) {
 	t.Parallel()
 	found, err := unread(fmt.Errorf("read what commits change: %w", diff.ErrTooMuch))
@@ -67,7 +67,8 @@ func TestProtectedPaths(t *testing.T) {
 	}
 }
 
-// An agent makes any number of protected paths of few objects: looking stops when there are enough findings, or at the context's end.
+// An agent can make any number of protected paths from few objects: the check stops after enough findings, or when the
+// context ends.
 func TestJudgeStops(t *testing.T) {
 	t.Parallel()
 	var changes worktree.Changes
@@ -104,7 +105,7 @@ func TestProtectedBelow(t *testing.T) {
 	}
 }
 
-// What is one name on some file system is protected under each of its forms.
+// All forms of a path that some file system treats as equal are protected.
 func TestProtectedForms(t *testing.T) {
 	t.Parallel()
 	p := newGuard(append(ProtectedPaths(), "gr\u00f6\u00dfe/**"), nil)

@@ -1,6 +1,7 @@
 // Package publish decides which commits may leave the repository, and opens pull or merge requests.
 //
-// Package pool/run calls it while it holds the issue's claim. [Policy] checks every commit first. Everything here is safe for concurrent use.
+// Its caller is package pool/run, which holds the issue's claim meanwhile. [Policy] checks every commit first. The package
+// is safe for concurrent use.
 package publish
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// RequestTemplate is the body of a pull or merge request where the user has none of his own. The closing keyword stands
-// here and nowhere else: text of agents and issues has none that works.
+// RequestTemplate is the default body of a pull or merge request. It has the only closing keyword that works: those in
+// texts of agents and issues are neutralized.
 const RequestTemplate = `Closes {{issue_id}}
 
 {{report}}
@@ -23,21 +24,21 @@ const RequestTemplate = `Closes {{issue_id}}
 {{template}}
 `
 
-// TitleLimit is the length of a request's title, in bytes.
+// TitleLimit is the maximum length of a request's title, in bytes.
 const TitleLimit = 200
 
-// Requests says what ralph's pull and merge requests look like.
+// Requests configures ralph's pull and merge requests.
 type Requests struct {
 	Body      prompt.Prompt // template; default RequestTemplate
-	Target    string        // branch they are for; default: the base
+	Target    string        // target branch; default: the base
 	Labels    []string
 	Reviewers []string
 	Assignees []string
-	AutoMerge bool // let the forge merge what nobody has to look at, once all that the project asks for has passed
+	AutoMerge bool // let the forge merge requests that need no person, once all conditions of the project are met
 	MaxRounds int  // follow-up runs of one request before a person has to look; default 3; negative: none
 }
 
-// WithDefaults fills in what has a default.
+// WithDefaults replaces zero values by the defaults.
 func (r Requests) WithDefaults() Requests {
 	if r.Body.Template == "" {
 		r.Body = prompt.Prompt{Template: RequestTemplate, Name: "built-in request template"}
@@ -46,7 +47,7 @@ func (r Requests) WithDefaults() Requests {
 	return r
 }
 
-// Into is the branch that requests are for, by the name of the base, with the remote's name or without it.
+// Into returns the target branch of requests, given the name of the base, with or without the remote's name.
 func (r Requests) Into(base, remote string) string {
 	return cmp.Or(r.Target, strings.TrimPrefix(base, remote+"/"))
 }
@@ -54,19 +55,19 @@ func (r Requests) Into(base, remote string) string {
 // Pushed says that the commits are on the branch of the remote.
 func Pushed(remote string) string { return "pushed to " + remote }
 
-// Request is one pull or merge request to open or update. The branch must have been pushed.
+// Request is a pull or merge request to open or update. Its branch must have been pushed.
 type Request struct {
 	Key, Head string
-	Base      string // name of the base, with the remote's name or without it
+	Base      string // name of the base, with or without the remote's name
 	Remote    string
 	Title     string
 	Body      string
-	Tip       string // the commit that has been checked
+	Tip       string // the commit that was checked
 	Verdict   journal.Verdict
 }
 
-// KeepOpen is called before other commits are pushed to the branch of a request. If the forge was to merge what was there
-// before, and these have to be looked at, that is taken back.
+// KeepOpen must be called before other commits are pushed to the branch of a request. If the forge was to merge the earlier
+// commits and the new ones need a review, it cancels the merge.
 func (r Requests) KeepOpen(ctx context.Context, t tracker.Tracker, branch string, v journal.Verdict) error {
 	if merger, ok := tracker.As[tracker.AutoMerger](t); ok && r.AutoMerge && !v.Unattended() {
 		if err := merger.KeepOpen(ctx, branch); err != nil {
@@ -76,7 +77,7 @@ func (r Requests) KeepOpen(ctx context.Context, t tracker.Tracker, branch string
 	return nil
 }
 
-// Open opens the request, or updates the one that is open for the branch.
+// Open opens a request, or updates the open one of the branch.
 func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (journal.Request, error) {
 	requester, ok := tracker.As[tracker.Requester](t)
 	if !ok {
@@ -99,7 +100,7 @@ func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (jou
 	return made, nil
 }
 
-// mergeLater lets the forge merge a request by itself, or says why it does not.
+// mergeLater tells the forge to merge the request by itself, or returns why not.
 func mergeLater(ctx context.Context, t tracker.Tracker, req Request) (refused string, err error) {
 	merger, ok := tracker.As[tracker.AutoMerger](t)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Unreachable reports that the tracker or the remote cannot be used now, for any issue.
+// Unreachable reports whether the tracker or the remote cannot be used now, for any issue.
 func Unreachable(err error) bool {
 	if errors.Is(err, tracker.ErrNotFound) { // only this issue is missing
 		return false
@@ -17,7 +17,7 @@ func Unreachable(err error) bool {
 	return away || refused || errors.Is(err, worktree.ErrRemote)
 }
 
-// Outage reports that the tracker or the remote does not answer. That passes by itself and is no fault of the run.
+// Outage reports whether the tracker or the remote does not answer. This is temporary and not the run's fault.
 func Outage(err error) bool {
 	_, away := errors.AsType[*tracker.UnavailableError](err)
 	return away || errors.Is(err, worktree.ErrAway)

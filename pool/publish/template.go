@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// maxTemplate is the longest template that is taken over, in bytes: a forge bounds the whole body.
+// maxTemplate is the maximum length of a template in bytes: a forge limits the whole body.
 const maxTemplate = 32 << 10
 
-// templates are where a repository keeps the template of its requests, the first one first.
+// templates returns the paths of request templates, in order of preference.
 func templates(tracker string) []string {
 	var hub []string
 	for _, folder := range []string{".github/", "", "docs/"} {
@@ -26,8 +26,8 @@ func templates(tracker string) []string {
 	return append(hub, lab...)
 }
 
-// Template is the repository's own template of requests, as it is in the commit; empty when there is none, or one that is
-// too long. The tracker's name says which forge's comes first.
+// Template returns the repository's own request template in the commit; "" if there is none or it is too long. Templates of
+// the tracker's kind of forge come first.
 func Template(ctx context.Context, g git.Runner, commit, tracker string) (string, error) {
 	paths := templates(tracker)
 	out, err := g.Out(ctx, append([]string{"ls-tree", "-z", "--long", "--full-tree", commit, "--"}, paths...)...)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// The template is that of the commit, by the forge's own rules first; links and endless ones are none.
+// The template is the one in the commit, with that of the tracker's forge first; links and very long files do not count.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,7 +47,7 @@ func TestTemplate(t *testing.T) {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
-			if err := os.RemoveAll(filepath.Join(dir, ".github")); err != nil { // what is checked out does not count
+			if err := os.RemoveAll(filepath.Join(dir, ".github")); err != nil { // the checked-out files do not count
 				t.Fatal(err)
 			}
 			if got, err := publish.Template(t.Context(), git.New(dir), "HEAD", c.tracker); got != c.want || err != nil {

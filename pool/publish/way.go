@@ -10,14 +10,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// InTheWay says what of the user's keeps the checkout of a base branch from moving on to a commit. The error wraps
-// worktree.ErrDirty then. It is nil when nothing does, or another branch is checked out.
+// InTheWay returns an error that wraps worktree.ErrDirty if files of the user's keep the checkout of a base branch from
+// being updated to a commit. It returns nil also if another branch is checked out.
 func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip string) error {
 	if on, err := repo.Base(ctx, ""); err != nil || on.Ref != base.Ref {
 		return nil //nolint:nilerr // none is checked out
 	}
 	if related, err := repo.Spans().Related(ctx, base.Commit, tip); err != nil || !related {
-		return err // nothing moves then
+		return err // unrelated: nothing will be moved
 	}
 	path, err := repo.Git().InTheWay(ctx, repo.Dir(), tip)
 	if err != nil || path == "" {
@@ -26,11 +26,11 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 	return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them first", worktree.ErrDirty, repo.Dir(), path)
 }
 
-// ErrNothing is wrapped by the error of a branch that is not there, or has no new commit.
+// ErrNothing means that a branch does not exist or has no new commit.
 var ErrNothing = errors.New("nothing to merge")
 
-// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if there is ErrNothing. tip is empty
-// if the branch differs between this repository and the remote.
+// MergeBase returns the base branch into which a branch is to be merged, and the tip to merge. It wraps ErrNothing if there
+// is nothing to merge. tip is "" if the branch differs between this repository and the remote.
 func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (base worktree.Base, tip string, err error) {
 	if base, err = repo.Base(ctx, onto); err != nil {
 		return base, "", err

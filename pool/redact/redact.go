@@ -1,8 +1,8 @@
 // Package redact keeps secret values out of everything that ralph shows or stores.
 //
-// A [Secrets] holds the values that are known to be secret. The pool and the command share one: whoever obtains a
-// token adds it, and every report, event and log passes through it. It is safe for concurrent use. Credentials of
-// well-known shapes are found without being added.
+// A [Secrets] holds the known secret values. The pool and the command share one: whoever obtains a token adds it, and every
+// report, event and log is filtered by it. It is safe for concurrent use. It also finds credentials of well-known formats
+// that were not added.
 package redact
 
 import (
@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// Text replaces a whole text that carries a secret, in reports and records.
+	// Text replaces a whole text that contains a secret, in reports and records.
 	Text = "(redacted: it carries a secret)"
 	// Value replaces one secret value in a log.
 	Value = "[redacted]"
 )
 
-// maxShortLived bounds the values that expire. A service obtains new ones for as long as it runs.
+// maxShortLived is the number of expiring values that are kept. A service obtains new ones as long as it runs.
 const maxShortLived = 512
 
 // Secrets is a growing set of secret values.
 type Secrets struct {
 	mu         sync.Mutex
 	values     []string     // guarded by mu
-	shortLived []string     // guarded by mu; the one added last is the last
-	finder     *leak.Finder // guarded by mu; nil when values have changed
+	shortLived []string     // guarded by mu; the last one added is last
+	finder     *leak.Finder // guarded by mu; nil if values have changed
 }
 
-// New returns Secrets with the values.
+// New returns Secrets with these values.
 func New(values ...string) *Secrets {
 	s := &Secrets{}
 	s.Add(values...)
 	return s
 }
 
-// Add adds values for good. Known values cost nothing. Values shorter than 8 bytes are left out, because ordinary text has
-// them by chance.
+// Add adds permanent values. It ignores known values, and values shorter than 8 bytes, which ordinary text contains by
+// chance.
 func (s *Secrets) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Secrets) Add(values ...string) {
 	}
 }
 
-// AddShortLived is Add for values that expire and are replaced, such as tokens: of them the 512 that were added last are kept.
+// AddShortLived is Add for values that expire and are replaced, such as tokens. The last 512 are kept.
 func (s *Secrets) AddShortLived(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Secrets) AddShortLived(values ...string) {
 		if v = strings.TrimSpace(v); len(v) < leak.Shortest || slices.Contains(s.values, v) {
 			continue
 		}
-		if i := slices.Index(s.shortLived, v); i >= 0 { // it is in use
+		if i := slices.Index(s.shortLived, v); i >= 0 { // still in use: make it the latest
 			s.shortLived = append(slices.Delete(s.shortLived, i, i+1), v)
 			continue
 		}
@@ -70,7 +70,7 @@ func (s *Secrets) AddShortLived(values ...string) {
 	}
 }
 
-// Finder finds the values as they are now. It is for other packages of this module.
+// Finder returns a finder of the present values. It is for other packages of this module.
 func (s *Secrets) Finder() *leak.Finder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Secrets) Finder() *leak.Finder {
 	return s.finder
 }
 
-// In reports whether the text, or what a reader sees of it, carries a secret value or a well-known kind of credential.
+// In reports whether the text, or its visible part, contains a secret value or a credential of a well-known format.
 func (s *Secrets) In(text string) bool {
 	f := s.Finder()
 	if f.In(text) {
@@ -90,7 +90,7 @@ func (s *Secrets) In(text string) bool {
 	return seen != text && f.In(seen)
 }
 
-// Clean returns the text, or Text in its place when it carries a secret.
+// Clean returns the text, or Text if it contains a secret.
 func (s *Secrets) Clean(text string) string {
 	if text != "" && s.In(text) {
 		return Text
@@ -98,8 +98,8 @@ func (s *Secrets) Clean(text string) string {
 	return text
 }
 
-// Mask returns the text with Value in place of every secret value, for texts of which the rest has to be kept. Where characters
-// that no reader sees split a value, they all go.
+// Mask replaces every secret value in the text by Value, for texts whose rest must stay. If invisible characters split a
+// value, it removes all invisible characters.
 func (s *Secrets) Mask(text string) string {
 	f := s.Finder()
 	masked := string(f.Replace([]byte(text), Value))
@@ -110,7 +110,7 @@ func (s *Secrets) Mask(text string) string {
 	return masked
 }
 
-// visible drops what displays of text drop or do not show, so that nothing in the text comes together only there.
+// visible removes the characters that displays drop or do not show, so that no secret appears only when the text is shown.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -15,7 +15,7 @@ type closing struct{ bytes.Buffer }
 
 func (*closing) Close() error { return nil }
 
-// A value is replaced wherever in the stream it begins, in pieces of any size, also in lines too long to be buffered.
+// A value is replaced at any position in the stream, with writes of any size, also on lines too long to be buffered.
 func TestStreamsAreRedacted(t *testing.T) {
 	t.Parallel()
 	text := "first " + value + "\nno end " + strings.Repeat("x", longLine) + value + strings.Repeat("y", 3*longLine) + value + "\nlast " + value
@@ -71,7 +71,7 @@ func TestTextsAndLogs(t *testing.T) {
 	}
 }
 
-// A value that characters split which displays drop is one for the reader.
+// A value split by invisible characters is one value for the reader.
 func TestSplitValues(t *testing.T) {
 	t.Parallel()
 	s, head, tail := New(value), value[:5], value[5:]
@@ -115,7 +115,7 @@ func TestSecretsGrow(t *testing.T) {
 	}
 }
 
-// A service obtains new tokens for as long as it runs. They take nothing from the values that it began with.
+// A service obtains new tokens as long as it runs. They do not displace the initial values.
 func TestTokensTakeNothingFromOtherValues(t *testing.T) {
 	t.Parallel()
 	s := New("the-first-value")
@@ -127,7 +127,7 @@ func TestTokensTakeNothingFromOtherValues(t *testing.T) {
 	}
 }
 
-// A value that is still in use, such as a login that lasts, is not the oldest.
+// A value that is still in use, such as a long-lived login, does not count as the oldest.
 func TestTokensInUseAreKept(t *testing.T) {
 	t.Parallel()
 	s := New()

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Log returns a writer for loggers: each Write is a whole entry, and values in it are replaced. It is as safe for
+// Log returns a writer for loggers that replaces secret values. Each Write must be a complete entry. It is as safe for
 // concurrent use as w.
 func (s *Secrets) Log(w io.Writer) io.Writer { return logWriter{s, w} }
 
@@ -23,21 +23,21 @@ func (l logWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Stream returns a writer for a raw stream. It replaces values line by line and keeps at most StreamLimit bytes. Close calls
-// cut with the number of bytes that were left out, if any were. It belongs to one goroutine.
+// Stream returns a writer for a raw stream. It replaces values line by line and keeps at most StreamLimit bytes. Close
+// calls cut with the number of dropped bytes, if there are any. It must be used by one goroutine only.
 func (s *Secrets) Stream(to io.WriteCloser, cut func(lost int64)) io.WriteCloser {
 	return &stream{secrets: s, to: &capped{to: to, left: StreamLimit, cut: cut}}
 }
 
 const (
-	longLine = 64 << 10 // bytes of a line that are buffered at most
-	lineTail = 8 << 10  // bytes kept back of a longer line, for a value that has only begun
+	longLine = 64 << 10 // maximum number of buffered bytes of a line
+	lineTail = 8 << 10  // bytes held back of a longer line, because a value may begin there
 )
 
 type stream struct {
 	secrets *Secrets
 	to      io.WriteCloser
-	rest    []byte // a line that has not ended
+	rest    []byte // an incomplete line
 }
 
 func (m *stream) Write(b []byte) (int, error) {
@@ -62,10 +62,10 @@ func (m *stream) Close() error {
 	return errors.Join(err, m.to.Close())
 }
 
-// StreamLimit is how many bytes of one raw stream are kept, so that what an agent prints cannot fill the disk.
+// StreamLimit is the number of bytes kept of one raw stream, so that an agent's output cannot fill the disk.
 const StreamLimit = 64 << 20
 
-// capped keeps the head of what it gets, and says at the end how much it left out.
+// capped keeps the beginning of its input, and reports the number of dropped bytes when closed.
 type capped struct {
 	to   io.WriteCloser
 	left int64

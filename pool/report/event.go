@@ -7,20 +7,20 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// chatterLimit is how many things that the agent says or does in one iteration become events.
+// chatterLimit is the number of agent messages and actions of one iteration that become events.
 const chatterLimit = 2000
 
-// Loops turns the events of one run's loops into those of the run. It belongs to one goroutine.
+// Loops converts the events of a run's loops into events of the run. It belongs to one goroutine.
 type Loops struct {
 	iteration, said int
 }
 
-// Event is what people see of the loop's event; false: nothing.
+// Event converts a loop's event; false: the event is not shown.
 func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 	out := journal.Event{Iteration: e.Iteration, Text: e.Text, Check: e.Check}
 	switch e.Kind {
 	case loop.EventIteration, loop.EventSignal, loop.EventWarning, loop.EventSetup, loop.EventGate, loop.EventAfter:
-		out.Kind = journal.EventKind(e.Kind) // they have the same names
+		out.Kind = journal.EventKind(e.Kind) // the kinds have the same names
 	case loop.EventCommits:
 		out.Kind, out.Commits = journal.EventCommits, e.New
 	case loop.EventEnded:
@@ -30,7 +30,7 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 		usage := e.Result.Usage
 		out.Kind, out.Usage, out.Elapsed = journal.EventUsage, &usage, e.Result.Duration.Seconds()
 		out.Agent, out.Model, out.Session = e.Result.Agent, e.Result.Model, e.Result.Session
-		out.Text = "" // of one that ended by itself, what follows says why
+		out.Text = "" // if it ended by itself, the following event says why
 		if how := e.Result.Ending; how != loop.EndingExit && how != loop.EndingNotStarted {
 			if out.Text = Ending(*e.Result); out.Text == "" && e.Result.Failure != nil {
 				out.Text = Failure(e.Result.Failure)
@@ -44,7 +44,7 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 	return out, true
 }
 
-// agent fills in the event of something the agent says or does; false leaves it out.
+// agent fills in the event of a message or action of the agent; false: the event is not shown.
 func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
 	out.Kind, out.Source, out.Text = journal.EventAgent, string(e.Agent.Kind), e.Agent.Text
 	if e.Agent.Name != "" {
@@ -63,8 +63,8 @@ func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
 	return l.said <= chatterLimit+1
 }
 
-// Action is what a run does from this event on, for people; empty where it does nothing yet. ok is false where the event does not
-// say. The text may be hostile.
+// Action returns a run's activity after this event, for people; "" if there is none yet. ok is false if the event does not
+// change it. The text may be hostile.
 func Action(e journal.Event) (text string, ok bool) {
 	switch e.Kind {
 	case journal.EventAgent, journal.EventNote, journal.EventReview:
@@ -72,7 +72,7 @@ func Action(e journal.Event) (text string, ok bool) {
 	case journal.EventStage, journal.EventIteration:
 		return "", true
 	case journal.EventSetup, journal.EventGate:
-		if e.Check != nil { // it has ended
+		if e.Check != nil { // the command has ended
 			return "", true
 		}
 		return string(e.Kind) + Where(e.Place) + ": " + e.Text, true
@@ -80,7 +80,7 @@ func Action(e journal.Event) (text string, ok bool) {
 	return "", false
 }
 
-// Where says where a check ran, behind its name; empty: in the worktree.
+// Where returns a suffix for a check's name with the place where it ran; "" for the worktree.
 func Where(p journal.Place) string {
 	switch p {
 	case journal.PlaceBase:

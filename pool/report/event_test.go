@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
+// A very talkative agent fills neither the event log nor the observer: one notice says that there is more.
 func TestTalkIsBounded(t *testing.T) {
 	t.Parallel()
 	var l Loops
@@ -37,7 +37,7 @@ func TestTalkIsBounded(t *testing.T) {
 	}
 }
 
-// An iteration's end names its session, in which an agent may have written a secret.
+// The end of an iteration names its session, into which an agent may have written a secret.
 func TestSessionOfIteration(t *testing.T) {
 	t.Parallel()
 	var l Loops
@@ -51,7 +51,7 @@ func TestSessionOfIteration(t *testing.T) {
 	}
 }
 
-// How an agent ended that was killed, and once only that it was; of one that ended by itself what follows says more.
+// The end of a killed agent is described once. After an agent that ended by itself, the following event says more.
 func TestHowAnIterationEnded(t *testing.T) {
 	t.Parallel()
 	silent := &agents.Failure{Class: agents.Killed, Message: "killed after 40s without output"}

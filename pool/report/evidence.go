@@ -9,10 +9,10 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// filesShown is how many of the changed files and findings a report lists.
+// filesShown is the number of changed files and findings that a report lists.
 const filesShown = 20
 
-// bullets lists the first of the lines, and counts the others, with more of which there are no lines.
+// bullets writes the first lines as a list, and the number of the other lines plus more.
 func bullets(b *strings.Builder, lines []string, more int) {
 	shown := lines[:min(len(lines), filesShown)]
 	for _, text := range shown {
@@ -26,7 +26,7 @@ func bullets(b *strings.Builder, lines []string, more int) {
 	}
 }
 
-// watch says first what the commits did to the checks that they passed.
+// watch writes, first of all, how the commits changed the checks that they passed.
 func watch(b *strings.Builder, w *journal.Watch) {
 	if w == nil {
 		return
@@ -72,7 +72,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	}
 }
 
-// verdict says whether checks passed, and which did not.
+// verdict says whether the checks passed, and which one failed.
 func verdict(v *journal.Verification) string {
 	if v.Passed() {
 		return "passes"
@@ -88,7 +88,7 @@ func verdict(v *journal.Verification) string {
 	return "fails"
 }
 
-// tests counts what became of the tests, in brackets; empty where nothing did.
+// tests returns counts of added, removed and skipped tests in brackets; "" if there are none.
 func tests(w *journal.Watch) string {
 	var parts []string
 	for _, p := range []struct {
@@ -117,7 +117,7 @@ func tests(w *journal.Watch) string {
 	return " (" + out + ")"
 }
 
-// Ran says how tests ended.
+// Ran describes how tests ended.
 func Ran(r journal.Ran) string {
 	switch r.How {
 	case journal.RanPassed:
@@ -134,10 +134,10 @@ func Ran(r journal.Ran) string {
 	return fmt.Sprintf("failed with exit status %d", r.ExitCode)
 }
 
-// Retest says in one line what the tests of a change show. It may quote hostile paths, and neutralizes nothing.
+// Retest returns one line with the result of a change's tests. It may quote hostile paths, and does not neutralize them.
 func Retest(r *journal.Retest) string { return retested(r, func(why string) string { return why }) }
 
-// retested says it with the reason as quote shows it.
+// retested implements Retest, with the reason formatted by quote.
 func retested(r *journal.Retest, quote func(string) string) string {
 	switch {
 	case r.Exempt:
@@ -150,7 +150,7 @@ func retested(r *journal.Retest, quote func(string) string) string {
 	return "they fail without it and pass with it"
 }
 
-// retest shows what the tests of the change said with it and without.
+// retest writes the results of the change's tests with it and without it.
 func retest(b *strings.Builder, r *journal.Retest) {
 	if r == nil {
 		return
@@ -167,7 +167,7 @@ func retest(b *strings.Builder, r *journal.Retest) {
 	bullets(b, lines, 0)
 }
 
-// Review says in one line how a review ended.
+// Review returns one line with the result of a review.
 func Review(r *journal.Review) string {
 	switch {
 	case r.Failed != "":
@@ -182,7 +182,7 @@ func Review(r *journal.Review) string {
 	return "not accepted, " + plural.Of(len(r.Findings), "finding")
 }
 
-// review shows what the reviewer found. Its words are quoted.
+// review writes the reviewer's findings, with its words quoted.
 func review(b *strings.Builder, r *journal.Review) {
 	if r == nil {
 		return
@@ -207,7 +207,7 @@ func review(b *strings.Builder, r *journal.Review) {
 	bullets(b, lines, 0)
 }
 
-// Finding is a finding in one line, with its place. It may be hostile, and is not neutralized here.
+// Finding returns one line with a finding and its place. The text may be hostile and is not neutralized.
 func Finding(f journal.Finding) string {
 	place := ""
 	if f.File != "" {

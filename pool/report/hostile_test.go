@@ -18,13 +18,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// secret is a value that nobody may read.
+// secret is a value that must not be shown.
 const secret = "a-secret-of-ours-0123456789"
 
-// hostile is text that somebody else wrote, and what becomes of it in a block, in a line and as a request's title.
+// hostile is text of others, with its form in a block, on a line and as a request's title.
 type hostile struct{ name, text, block, line, title string }
 
-// corpus has the attacks that aim at readers of a report and at programs that read it.
+// corpus returns attacks against readers of a report and against programs that read it.
 func corpus() []hostile {
 	return []hostile{
 		{
@@ -82,7 +82,7 @@ func corpus() []hostile {
 	}
 }
 
-// TestHostileReport holds the whole report, byte for byte, with hostile text in every place that others fill.
+// TestHostileReport compares the whole report, byte for byte, with hostile text in every place that others control.
 func TestHostileReport(t *testing.T) {
 	t.Parallel()
 	for _, h := range corpus() {
@@ -95,7 +95,7 @@ func TestHostileReport(t *testing.T) {
 	}
 }
 
-// TestHostileRequest holds a request's title and body: of what acts there is only the template's own closing keyword.
+// TestHostileRequest compares a request's title and body: only the template's own closing keyword acts on the forge.
 func TestHostileRequest(t *testing.T) {
 	t.Parallel()
 	for _, h := range corpus() {
@@ -121,7 +121,7 @@ func TestHostileRequest(t *testing.T) {
 	}
 }
 
-// hostileInput is a run in which somebody else has written every text.
+// hostileInput returns a run in which others have written every text.
 func hostileInput(text string) report.Input {
 	facts := journal.Facts{
 		Question: text, Message: text, GateRan: true, Gate: []loop.Check{{Command: text, ExitCode: 1, Tail: text}},
@@ -145,7 +145,7 @@ func hostileInput(text string) report.Input {
 	}
 }
 
-// hostileReport is what people get to read.
+// hostileReport returns the expected report.
 func hostileReport(h hostile) string {
 	return strings.NewReplacer("BLOCK", h.block, "LINE", h.line).Replace(`**ralph: gate-failed**: LINE
 
@@ -175,7 +175,7 @@ Next: remove the label ` + "`needs-human`" + ` to have it tried again from the c
 `)
 }
 
-// hostileChange is what a reviewer gets to read. A secret stands in no path: such a commit is not published.
+// hostileChange returns the expected request. Paths contain no secret, because such a commit is not published.
 func hostileChange(h hostile) string {
 	return strings.NewReplacer("BLOCK", h.block, "LINE", h.line).Replace(`This is a draft: gate-failed, LINE.
 
@@ -213,14 +213,14 @@ To go on: on the issue, remove the label ` + "`needs-human`" + ` to have it trie
 `)
 }
 
-// A title of which nothing can be seen would make a request that no forge takes.
+// With an invisible title, no forge would accept the request.
 func TestTitleThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	in := hostileInput("\u200b\u2066\u2069 \U000e0041")
 	if got := report.RequestTitle(in, publish.TitleLimit); got != "Issue #12" {
 		t.Errorf("title %q", got)
 	}
-	in.Issue.ID = "" // after a crash
+	in.Issue.ID = "" // as after a crash
 	if got := report.RequestTitle(in, publish.TitleLimit); got != "Issue 12" {
 		t.Errorf("title %q", got)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Budgets are the limits of a run.
+// Budgets has the limits of a run.
 type Budgets struct {
 	Issue, Run loop.Budget
-	Earlier    agents.Usage // what earlier runs have used of the issue's
+	Earlier    agents.Usage // usage of the issue's budget by earlier runs
 }
 
-// Loop puts a loop's result into one line for people; empty where nothing went wrong.
+// Loop describes a loop's result in one line for people; "" if nothing went wrong.
 func Loop(agent string, r loop.Result, b Budgets) string {
 	if n := len(r.Iterations); n > 0 {
 		agent = cmp.Or(r.Iterations[n-1].Agent, agent)
@@ -89,7 +89,7 @@ func explainLimit(r loop.Result, b Budgets) string {
 	return ledger.USD(r.Usage.CostUSD) + " are spent, which is all that the cap for all runs had left for this one"
 }
 
-// ofEarlier says how much of what is spent earlier runs have used.
+// ofEarlier says how much of the amount earlier runs have used, if some is set.
 func ofEarlier(some bool, format string, amount any) string {
 	if !some {
 		return ""
@@ -97,7 +97,7 @@ func ofEarlier(some bool, format string, amount any) string {
 	return fmt.Sprintf(", "+format+" of them by earlier runs", amount)
 }
 
-// byEstimate says that a part of what is spent is an estimate.
+// byEstimate says how many tokens are an estimate.
 func byEstimate(used agents.Usage) string {
 	if used.Estimated == 0 {
 		return ""
@@ -105,11 +105,11 @@ func byEstimate(used agents.Usage) string {
 	return fmt.Sprintf(" (an estimate for %d tokens)", used.Estimated)
 }
 
-// explainLast is why the last iteration before a limit was not the one that finished.
+// explainLast says why the last iteration before a limit did not finish the work.
 func explainLast(agent string, r loop.Result) string {
 	last := ""
 	switch {
-	case r.Failure != nil && r.End == loop.EndBudget: // it was refused what it asked the service for
+	case r.Failure != nil && r.End == loop.EndBudget: // its request to the service was refused
 		return ""
 	case r.Failure != nil:
 		last = explainFailure(agent, r)
@@ -130,7 +130,7 @@ func explainLast(agent string, r loop.Result) string {
 	return " (last: " + last + ")"
 }
 
-// Ending says how an iteration's agent ended; empty where its failure says it.
+// Ending describes how an iteration's agent ended; "" if its failure says it.
 func Ending(it loop.Iteration) string {
 	switch it.Ending {
 	case loop.EndingExit:
@@ -151,7 +151,7 @@ func Ending(it loop.Iteration) string {
 	return string(it.Ending)
 }
 
-// Failure says how an agent failed, with its class where that says more than the message.
+// Failure describes an agent's failure, with its class if that adds something to the message.
 func Failure(f *agents.Failure) string {
 	if (f.Class == agents.OtherFailure || f.Class == agents.NotStarted) && f.Message != "" || strings.HasPrefix(f.Message, string(f.Class)) {
 		return f.Message
@@ -168,7 +168,7 @@ func explainFailure(agent string, r loop.Result) string {
 	return why
 }
 
-// lastWords is the end of a command's output in one line. What pip says below its errors helps nobody.
+// lastWords returns the end of a command's output in one line, without pip's unhelpful lines after its errors.
 func lastWords(tail string) string {
 	if before, after, found := strings.Cut(tail, "\nerror: subprocess-exited-with-error\n"); found && strings.Contains(after, "See above for output") {
 		tail = before

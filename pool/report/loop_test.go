@@ -60,7 +60,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// What earlier runs have spent is said, and so is that it was not the issue's own budget.
+// The usage of earlier runs is mentioned, and also if another budget than the issue's own was used up.
 func TestSpentBudgets(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestSpentBudgets(t *testing.T) {
 	} {
 		r := loop.Result{
 			End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, Full: c.full,
-			Iterations: []loop.Iteration{{}}, Failure: &agents.Failure{Class: agents.Auth, Message: "refused; log in"}, // of the request
+			Iterations: []loop.Iteration{{}}, Failure: &agents.Failure{Class: agents.Auth, Message: "refused; log in"}, // failure of the request
 		}
 		if got := Loop("x", r, Budgets{Issue: c.whole, Run: c.run, Earlier: c.earlier}); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -13,26 +13,28 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Steps is what a report has to know to say what comes next.
+// Steps has the data from which a report derives the next step.
 type Steps struct {
-	// Here: the reader works in the repository itself, with ralph's commands, because no forge shows the report.
+	// Here says that the reader works in the repository with ralph's commands, because no forge shows the report.
 	Here                  bool
 	Hints                 Hints
 	NeedsHuman, NeedsInfo string // labels
-	Rounds                bool   // reviews that ask for changes are followed up
+	Rounds                bool   // the next sweep follows up reviews that ask for changes
 	Commands              bool   // people can give commands in comments
 }
 
-// Hints are the commands of the program that runs the pool, as they are typed, with KEY in place of an issue's key. Reports name
-// those that are not empty, where their reader works in the repository itself; Verify, with a branch or a commit as KEY, everywhere.
+// Hints has the commands of the program that runs the pool, as a person types them, with KEY for an issue's key. Reports
+// for readers in the repository name the commands that are not empty. All reports name Verify, whose KEY is a branch or
+// commit.
 type Hints struct {
 	Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
 
-	// Warning adds to a warning which flag or key helps, such as the one that lets a refused connection through; nil: nothing does.
+	// Warning returns a warning's text with the flag or key that helps, such as the one that allows a refused connection;
+	// nil: plain text.
 	Warning func(sandboxes.Notice) string
 }
 
-// warning is a warning with what helps.
+// warning returns a warning's text with the flag or key that helps.
 func (h Hints) warning(n sandboxes.Notice) string {
 	if h.Warning == nil {
 		return n.Text
@@ -40,7 +42,7 @@ func (h Hints) warning(n sandboxes.Notice) string {
 	return h.Warning(n)
 }
 
-// typed is the command of a hint for a key, or else what it would do, in words.
+// typed returns the command of a hint for a key, or otherwise if there is no hint.
 func typed(hint, key, otherwise string) string {
 	if hint == "" {
 		return otherwise
@@ -48,7 +50,7 @@ func typed(hint, key, otherwise string) string {
 	return tracker.Code(strings.ReplaceAll(hint, "KEY", key))
 }
 
-// with adds the command that helps; empty where there is none.
+// with returns a phrase with the command that helps, or "".
 func with(hint, key string) string {
 	if hint == "" {
 		return ""
@@ -56,17 +58,17 @@ func with(hint, key string) string {
 	return " with " + typed(hint, key, "")
 }
 
-// GitCommand is a command of git to type, with the name of a branch, range or file quoted for a shell.
+// GitCommand returns a git command to type, with the name of a branch, range or file quoted for a shell.
 func GitCommand(command, name string) string { return "git " + command + " " + git.Quote(name) }
 
-// next is the one command, or the one deed, that continues from here.
+// next returns the one command or action that continues from here.
 func next(in Input, r journal.Record) string {
 	v := r.Verdict
 	stays := v.Final || v.Outcome == journal.Succeeded || v.Outcome == journal.Superseded || v.Reason.Code == journal.ReasonClaimLost
 	switch {
-	case in.Unfit.Code != "" && !stays: // no sweep goes on by itself
+	case in.Unfit.Code != "" && !stays: // no sweep continues by itself
 		return "nothing" + revive(in.Unfit) + "."
-	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // who stopped it may remove the label yet
+	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // whoever stopped it may still remove the label
 		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.",
 			tracker.QuoteLine(r.Settings.Require[0], line))
 	}
@@ -76,7 +78,7 @@ func next(in Input, r journal.Record) string {
 	return nextThere(in.Steps, r)
 }
 
-// nextHere is what comes next for who works in the repository itself.
+// nextHere returns the next step for a reader in the repository.
 func nextHere(h Hints, r journal.Record) string {
 	v, key := r.Verdict, r.Key
 	again := typed(h.Work, key, "have it worked again")
@@ -141,7 +143,7 @@ func nextHere(h Hints, r journal.Record) string {
 	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again. At once: %s.", stamp(v.RetryAt), again)
 }
 
-// nextThere is what comes next for who reads the report on a forge: only what can be done there, and what ralph then does.
+// nextThere returns the next step for a reader on a forge: only what can be done there, and ralph's reaction.
 func nextThere(s Steps, r journal.Record) string {
 	v, again := r.Verdict, retry(s, r)
 	if !v.Final && v.Outcome != journal.Succeeded {
@@ -189,7 +191,7 @@ func publishAgain(again string) string {
 	return fmt.Sprintf("fix what is in the way; then %s. The agent does not run again for it, unless the issue has changed.", again)
 }
 
-// unstarted reports that the run failed before its agent was started.
+// unstarted reports whether the run failed before its agent was started.
 func unstarted(r journal.Record) bool {
 	switch r.Facts.End {
 	case loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport:
@@ -206,7 +208,7 @@ func died(r journal.Record) string {
 	return fmt.Sprintf("the run was cut off, at the end of %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
 }
 
-// nextByItself is what comes next where ralph waits for nobody.
+// nextByItself returns the next step if ralph waits for nobody.
 func nextByItself(r journal.Record) string {
 	v := r.Verdict
 	switch {
@@ -214,13 +216,13 @@ func nextByItself(r journal.Record) string {
 		return "nothing" + revive(v.Reason.Unfit) + "."
 	case v.Reason.Code == journal.ReasonCap:
 		return "nothing; a sweep continues when the cap has room again."
-	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
+	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // no later time is known
 		return "nothing; the next sweep continues."
 	}
 	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again.", stamp(v.RetryAt))
 }
 
-// revive says how an issue that was taken from ralph comes back to it.
+// revive says how an issue that was taken from ralph can return to it.
 func revive(why tracker.Unfit) string {
 	how := "free again"
 	switch label := tracker.QuoteLine(why.Detail, line); why.Code {
@@ -238,7 +240,7 @@ func revive(why tracker.Unfit) string {
 	return "; ralph goes on when the issue is " + how
 }
 
-// reviewOf says what is to be done about the request.
+// reviewOf returns the next step for the request.
 func reviewOf(r journal.Record) string {
 	if r.Request.Merging {
 		return "nothing; the forge merges " + r.Request.URL + " once its checks have passed."
@@ -246,7 +248,7 @@ func reviewOf(r journal.Record) string {
 	return "review " + r.Request.URL + "."
 }
 
-// nextOfSuccess is what comes next after a success.
+// nextOfSuccess returns the next step after a success.
 func nextOfSuccess(s Steps, r journal.Record) string {
 	switch {
 	case r.Merges(r.Verdict):
@@ -264,7 +266,7 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 	return text
 }
 
-// retry is what a person does to have the issue tried once more. The pick-up label went when a request was made.
+// retry says how a person has the issue tried again. Opening a request has removed the pick-up label.
 func retry(s Steps, r journal.Record) string {
 	label := ""
 	if r.FollowUp != "" {
@@ -273,7 +275,7 @@ func retry(s Steps, r journal.Record) string {
 	return fmt.Sprintf("remove the label %s%s%s", tracker.Code(s.NeedsHuman), label, orComment(s, tracker.Retry))
 }
 
-// pickUp is a phrase about the pick-up label; empty where the run knows of none.
+// pickUp formats a phrase with the pick-up label; "" if the run has none.
 func pickUp(r journal.Record, phrase string) string {
 	if len(r.Settings.Require) == 0 {
 		return ""
@@ -281,7 +283,7 @@ func pickUp(r journal.Record, phrase string) string {
 	return fmt.Sprintf(phrase, tracker.Code(r.Settings.Require[0]))
 }
 
-// stop is how a person ends a run that is on.
+// stop says how a person ends a run in progress.
 func stop(s Steps, r journal.Record) string {
 	switch {
 	case s.Here && s.Hints.Stop != "":
@@ -292,8 +294,8 @@ func stop(s Steps, r journal.Record) string {
 	return "To stop it, close the issue" + orComment(s, tracker.Stop) + "."
 }
 
-// Explain is the answer to a person who asks how the last run of an issue ended, and what comes next. Of a run of another
-// host only the tally is known; then the input's record is empty. holder is where a run is on; empty: nowhere.
+// Explain answers a person who asks how an issue's last run ended and what comes next. Of a run of another host only the
+// tally is known, and in.Record is empty. holder is the machine of a run in progress, or "".
 func Explain(in Input, t journal.Tally, holder string) string {
 	var b strings.Builder
 	if holder != "" {
@@ -318,12 +320,12 @@ func Explain(in Input, t journal.Tally, holder string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Asked shows a request that was not made on the tracker.
+// Asked describes a request that was not made on the tracker.
 func Asked(c tracker.Command, secrets *redact.Secrets) string {
 	return "Another run was asked for by " + tracker.QuoteLine(c.By, line) + ":\n\n" + tracker.Quote(secrets.Mask(c.Text), 8<<10)
 }
 
-// Unknown is the answer to a command that does not exist.
+// Unknown answers a command that does not exist.
 func Unknown(verb tracker.Verb) string {
 	var known []string
 	for _, v := range tracker.Verbs() {
@@ -336,7 +338,7 @@ func Unknown(verb tracker.Verb) string {
 	return fmt.Sprintf("%sThe commands are %s. After `fix` comes what the agent has to do.", said, strings.Join(known, ", "))
 }
 
-// orComment adds the command that does the same, where the tracker takes commands.
+// orComment adds the equivalent comment command, if the tracker supports commands.
 func orComment(s Steps, v tracker.Verb) string {
 	if !s.Commands {
 		return ""
@@ -344,7 +346,7 @@ func orComment(s Steps, v tracker.Verb) string {
 	return fmt.Sprintf(" (or comment `/ralph %s`)", v)
 }
 
-// reviewed is what becomes of reviews of a request.
+// reviewed says how ralph reacts to reviews of a request.
 func reviewed(s Steps) string {
 	text := ""
 	if s.Rounds {

@@ -11,15 +11,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Pending is what a finished run has still to write to the tracker. It is stored in the claim, so that another clone can do it if
-// this process dies.
+// Pending is what a finished run still has to write to the tracker. It is stored in the claim, so that another clone can
+// write it if this process dies.
 type Pending struct {
-	Report string         `json:"report,omitempty"` // empty: none
+	Report string         `json:"report,omitempty"` // empty: no report
 	Change tracker.Change `json:"change"`
 }
 
-// WritePending writes the report and makes the change of labels that a claim's record lists. Whoever may push can have written the
-// record: its text is quoted, and the change may only be one that ralph itself makes.
+// WritePending writes the report and changes the labels as a claim's record asks. Anybody with push access may have written
+// the record: so its text is quoted, and may limits the change to one that ralph itself makes.
 func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.ClaimRecord, may func(tracker.Change) tracker.Change) (err error) {
 	var left Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// earlierShown is how many earlier runs a report lists.
+// earlierShown is the number of earlier runs that a report lists.
 const earlierShown = 5
 
-// Progress says that the issue is being worked, and what the run is at: its latest event about a stage or an iteration.
+// Progress says that the issue is being worked, and in which phase the run is. at is its latest event about a stage or an
+// iteration.
 func Progress(in Input, at journal.Event) string {
 	r := in.Record
 	var b strings.Builder
@@ -30,7 +31,7 @@ func Progress(in Input, at journal.Event) string {
 	return b.String()
 }
 
-// phase is what a run is at.
+// phase describes the phase of a run.
 func phase(at journal.Event) string {
 	switch {
 	case at.Kind == journal.EventIteration:
@@ -47,7 +48,7 @@ func phase(at journal.Event) string {
 	return "it is being prepared"
 }
 
-// Waiting says that the commits are done and could not be published, and why. The next sweep tries again.
+// Waiting says that the commits are complete and why they could not be published. The next sweep tries again.
 func Waiting(in Input, why error) string {
 	r := Redacted(in.Record, in.Secrets)
 	var b strings.Builder
@@ -58,7 +59,7 @@ func Waiting(in Input, why error) string {
 	return b.String()
 }
 
-// HandOver says that a request needs a person after so many follow-up runs, and why. The record is that of the last.
+// HandOver says that a request needs a person after this number of follow-up runs, and why. The record is the last run's.
 func HandOver(in Input, f tracker.FollowUp, rounds int) string {
 	why := "it still needs work"
 	switch f.Reason {
@@ -78,7 +79,7 @@ func HandOver(in Input, f tracker.FollowUp, rounds int) string {
 	return b.String()
 }
 
-// history lists what became of the issue's earlier runs, folded. Runs that were unavailable say nothing.
+// history writes a folded list of the issue's earlier runs. It leaves out runs that ended as unavailable.
 func history(b *strings.Builder, in Input) {
 	var lines []string
 	for _, e := range in.Earlier {

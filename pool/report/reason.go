@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// reasons are the sentences of reasons, each with its detail.
+// reasons returns the sentence for each reason code.
 func reasons() map[journal.ReasonCode]string {
 	return map[journal.ReasonCode]string{
 		journal.ReasonUnchanged: "the commits change no file",
@@ -38,8 +38,7 @@ func reasons() map[journal.ReasonCode]string {
 	}
 }
 
-// Reason puts a reason into words, in one line; empty for the zero Reason. The detail may be hostile and is not
-// neutralized here.
+// Reason formats a reason as one line; "" for the zero Reason. The detail may be hostile and is not neutralized.
 func Reason(r journal.Reason) string {
 	switch r.Code {
 	case "":
@@ -50,7 +49,7 @@ func Reason(r journal.Reason) string {
 	return strings.ReplaceAll(cmp.Or(reasons()[r.Code], "{detail}"), "{detail}", r.Detail)
 }
 
-// Unavailable says which agents are unavailable.
+// Unavailable names the agents that are unavailable.
 func Unavailable(list []agents.Choice) string {
 	var names []string
 	for _, c := range list {
@@ -62,7 +61,7 @@ func Unavailable(list []agents.Choice) string {
 	return "agents " + strings.Join(names, ", ") + " are unavailable"
 }
 
-// skips are the words for why an issue is not worked.
+// skips returns the phrase for each skip code.
 func skips() map[journal.SkipCode]string {
 	return map[journal.SkipCode]string{
 		journal.SkipReview:     "is in review (label {detail})",
@@ -87,8 +86,8 @@ func skips() map[journal.SkipCode]string {
 	}
 }
 
-// Skip says in one line why the issue is not worked, and what changes that besides naming the issue. The detail may be hostile and is not
-// neutralized here.
+// Skip says in one line why the issue is not worked, and what changes that apart from naming the issue. The detail may be
+// hostile and is not neutralized.
 func Skip(s journal.Skip) string {
 	switch s.Code {
 	case journal.SkipUnfit:

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Redacted returns a copy of the record in which no text for people carries a secret.
+// Redacted returns a copy of the record without secrets in its texts for people.
 func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 	r.Published, r.Verdict.Reason = s.Clean(r.Published), redacted(r.Verdict.Reason, s)
 	r.Unreported, r.Unlabelled = s.Clean(r.Unreported), s.Clean(r.Unlabelled)
@@ -17,16 +17,17 @@ func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 	return r
 }
 
-// RedactedEvent returns a copy of the event in which no text carries a secret, and whose title is one clean line.
+// RedactedEvent returns a copy of the event without secrets in its texts, and with its title on one clean line.
 func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
 	title, _ := tracker.Clean(e.Title)
-	e.Title = strings.Join(strings.Fields(title), " ") // an event is one line to many readers
+	e.Title = strings.Join(strings.Fields(title), " ") // many readers show an event on one line
 	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
 	e.Reason, e.Skip, e.Check, e.About = redacted(e.Reason, s), redacted(e.Skip, s), redacted(e.Check, s), redacted(e.About, s)
 	return e
 }
 
-// redacted is a copy of the value in which no string carries a secret. Strings with a type of their own are ralph's words.
+// redacted returns a copy of the value without secrets in its strings. It skips strings of a named type, which are ralph's
+// own words.
 func redacted[T any](v T, s *redact.Secrets) T {
 	redactIn(reflect.ValueOf(&v).Elem(), s)
 	return v

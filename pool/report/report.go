@@ -1,7 +1,7 @@
-// Package report writes what people read on an issue and in a request, from typed data.
+// Package report writes the texts that people read on an issue and in a request, from typed data.
 //
-// All text of agents, issues, commands and errors is quoted as data: only these templates write anything that a tracker
-// could act on. Package pool/run calls it; the command uses [Reason] for its own output. Everything here is pure.
+// It quotes all text of agents, issues, commands and errors as data, so that a tracker can only act on text of these
+// templates. Its caller is package pool/run; the command also uses [Reason] for its output. All functions are pure.
 package report
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/note"
 )
 
-// How much of hostile text a report shows, in bytes.
+// Limits of hostile text in a report, in bytes.
 const (
 	words = 2000
 	tail  = 1200
 	line  = 300
 )
 
-// Input is what a report is written from.
+// Input is the data of a report.
 type Input struct {
 	Record    journal.Record
 	Earlier   []journal.Record // runs of the issue that ended before this one, oldest first
 	Issue     tracker.Issue    // as it was frozen
-	Signals   []string         // what the agent says to ralph only
-	Invisible int              // characters removed from the issue's text before the agent saw it
-	Unfit     tracker.Unfit    // why the issue does not qualify any more, although that has not ended the run
+	Signals   []string         // texts in agent messages that are only for ralph
+	Invisible int              // number of characters removed from the issue's text before the agent saw it
+	Unfit     tracker.Unfit    // why the issue no longer qualifies, although that has not ended the run
 	Steps     Steps
-	GateOff   bool // the gate ran in the agent's worktree only
+	GateOff   bool // the gate only ran in the agent's worktree
 	Secrets   *redact.Secrets
 	Now       time.Time
 }
@@ -54,7 +54,7 @@ func agent(r journal.Record) string {
 	return cmp.Or(strings.Join(names, ", then "), "no agent")
 }
 
-// workers are the agents of the run, each once, in the order in which they began.
+// workers returns the agents of the run, each once, in the order of their start.
 func workers(r journal.Record) (list []agents.Choice) {
 	for _, it := range r.Facts.Iterations {
 		if c := it.Choice(); it.Agent != "" && !slices.Contains(list, c) {
@@ -67,7 +67,7 @@ func workers(r journal.Record) (list []agents.Choice) {
 	return list
 }
 
-// Workers names the agents of the run and their models, each once, in the order in which they began.
+// Workers returns the names of the run's agents and models, each once, in the order of their start.
 func Workers(r journal.Record) (names []string) {
 	for _, c := range workers(r) {
 		names = append(names, strings.TrimSpace(c.Agent+" "+c.Model))
@@ -75,7 +75,7 @@ func Workers(r journal.Record) (names []string) {
 	return names
 }
 
-// Final is the report of a run that has come to its end.
+// Final writes the report of a run that has ended.
 func Final(in Input) string {
 	r := Redacted(in.Record, in.Secrets)
 	f, v := r.Facts, r.Verdict
@@ -83,7 +83,7 @@ func Final(in Input) string {
 	fmt.Fprintf(&b, "**ralph: %s**", v.Outcome)
 	if why := Reason(v.Reason); why != "" {
 		limit := line
-		if v.Reason.Code == journal.ReasonPublish { // a server's reasons are long, and all that helps
+		if v.Reason.Code == journal.ReasonPublish { // a server's reasons are long, and nothing else helps
 			limit = words
 		}
 		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(why, limit))
@@ -106,7 +106,7 @@ func Final(in Input) string {
 	return b.String()
 }
 
-// edited says that the issue may ask for something else by now.
+// edited warns that the issue may ask for something else by now.
 func edited(b *strings.Builder, f journal.Facts) {
 	if f.Edited {
 		b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +
@@ -114,7 +114,7 @@ func edited(b *strings.Builder, f journal.Facts) {
 	}
 }
 
-// message quotes the agent's latest message, without the signal that is for ralph.
+// message quotes the agent's last message without the signals to ralph.
 func message(b *strings.Builder, in Input, f journal.Facts, intro string) {
 	text := f.Message
 	for _, signal := range in.Signals {
@@ -131,7 +131,7 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 	if p.Tip == "" || p.Tip != r.Tip {
 		return
 	}
-	if r.Settings.Publish == journal.PublishMerge { // the branch goes
+	if r.Settings.Publish == journal.PublishMerge { // the branch will be deleted
 		what = p.Tip[:12]
 	}
 	check := ""
@@ -141,7 +141,7 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how it came about, signed by `%s`%s.\n\n", p.Tip, note.Ref, p.Key, check)
 }
 
-// remarks are what people may want to know besides.
+// remarks writes warnings and other remarks.
 func remarks(b *strings.Builder, in Input, r journal.Record) {
 	for _, w := range r.Warnings {
 		text := w.Text
@@ -158,7 +158,7 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 	}
 }
 
-// facts lists what the run did. A branch that is on no remote is named to nobody who cannot see it.
+// facts lists facts about the run. It names a branch that is on no remote only to readers who can see it.
 func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
 	if in.Steps.Here || pushed {
@@ -231,7 +231,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	b.WriteString("\n\n")
 }
 
-// reviewSpent is what the reviews have used, as a line of its own.
+// reviewSpent returns a line with the usage of the reviews.
 func reviewSpent(r journal.ReviewSpend) string {
 	if r.Usage == (agents.Usage{}) {
 		return ""
@@ -239,7 +239,7 @@ func reviewSpent(r journal.ReviewSpend) string {
 	return "\n- Of this for the review: " + ledger.Spend{Usage: r.Usage}.Text()
 }
 
-// gate shows what the checks said: on a clean checkout of the tip where they ran there, else in the worktree.
+// gate writes the results of the checks: on a clean checkout of the tip if they ran there, otherwise in the worktree.
 func gate(b *strings.Builder, f journal.Facts, off bool) {
 	checks, where := f.Gate, "in the agent's worktree"
 	switch {
@@ -273,7 +273,7 @@ func gate(b *strings.Builder, f journal.Facts, off bool) {
 	b.WriteString("\n")
 }
 
-// untrusted names the authors of comments that did not reach the prompt, with how many each wrote.
+// untrusted names the authors of comments that were left out of the prompt, with the number of comments.
 func untrusted(issue tracker.Issue) string {
 	var order []string
 	n := map[string]int{}
@@ -291,7 +291,7 @@ func untrusted(issue tracker.Issue) string {
 	return strings.Join(order, ", ")
 }
 
-// Fenced is text of others as data, between fences that it cannot close; empty for no text.
+// Fenced returns foreign text as data, between fences that it cannot close; "" for empty text.
 func Fenced(text string) string {
 	if text, _ = tracker.Clean(strings.TrimSpace(text)); text == "" {
 		return ""
@@ -299,7 +299,7 @@ func Fenced(text string) string {
 	return "\n\n" + prompt.Fence(text)
 }
 
-// LastBytes is the end of a text, at most n bytes of valid UTF-8.
+// LastBytes returns the end of a text, at most n bytes of valid UTF-8.
 func LastBytes(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -25,7 +25,7 @@ var hints = report.Hints{
 	Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY", Doctor: "ralph doctor",
 }
 
-// Every outcome tells people what comes next, in one line.
+// Every outcome comes with one line about the next step.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A command to type has names of others quoted.
+// In commands to type, names from others are quoted.
 func TestCommandsAreQuoted(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[journal.Outcome]string{
@@ -88,7 +88,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 	}
 }
 
-// Where no agent could be started, the report says how often, and what finds the cause.
+// If no agent could be started, the report says how often, and what finds the cause.
 func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 	t.Parallel()
 	for name, facts := range map[string]journal.Facts{
@@ -110,7 +110,7 @@ func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 	}
 }
 
-// Where the gate fails whatever an agent does, the report says what to look at.
+// If the gate fails whatever an agent does, the report says what to check.
 func TestNextAfterAGateThatCannotPass(t *testing.T) {
 	t.Parallel()
 	for _, here := range []bool{true, false} {
@@ -123,7 +123,7 @@ func TestNextAfterAGateThatCannotPass(t *testing.T) {
 	}
 }
 
-// A warning is told with what helps, where the program knows it.
+// A warning comes with the flag or key that helps, if the program knows it.
 func TestWarningNamesWhatHelps(t *testing.T) {
 	t.Parallel()
 	const refused = "network: a.example:443 was refused (not-allowed), 2 times"
@@ -131,7 +131,7 @@ func TestWarningNamesWhatHelps(t *testing.T) {
 	helps := report.Hints{Warning: func(n sandboxes.Notice) string { return n.Text + "; it helps" }}
 	for want, steps := range map[string]report.Steps{
 		"Warning: `" + refused + "; it helps`\n": {Here: true, Hints: helps},
-		"Warning: `" + refused + "`\n":           {Hints: helps}, // a flag is nothing to people on a forge
+		"Warning: `" + refused + "`\n":           {Hints: helps}, // a flag does not help people on a forge
 	} {
 		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: steps})
 		if !strings.Contains(got, want) {
@@ -140,7 +140,7 @@ func TestWarningNamesWhatHelps(t *testing.T) {
 	}
 }
 
-// Who reads the report on a forge is told what can be done there, and no command.
+// A report on a forge names what can be done there, and no command.
 func TestNextOnAForge(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -206,7 +206,7 @@ func TestNextOnAForge(t *testing.T) {
 	}
 }
 
-// What a report says of one run, piece by piece.
+// The parts of a report about one run.
 func TestFinalSays(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -265,7 +265,7 @@ func TestFinalSays(t *testing.T) {
 	}
 }
 
-// While a run is on its issue says what it is at, since when and where.
+// During a run, the issue shows its phase, its start and its machine.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -287,7 +287,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A request that has had its runs says so, and what can be done.
+// A request without rounds left says so, and what a person can do.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	r := journal.Record{Run: journal.Run{Key: "12"}}
@@ -307,7 +307,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// What became of earlier runs is folded, short, and data: the last five.
+// The results of the last five earlier runs are folded, short and quoted.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -341,7 +341,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Every code is put into words that are not the code itself, and into one line.
+// Every code has a text of one line that is not the code itself.
 func TestReasonsAndSkips(t *testing.T) {
 	t.Parallel()
 	if got := report.Reason(journal.Reason{}); got != "" {
@@ -394,8 +394,8 @@ func TestReasonsAndSkips(t *testing.T) {
 	}
 }
 
-// No text of a record for people carries a secret once it is redacted, whatever field it stands in. What is not text of
-// others, such as names and ids, is left out.
+// A redacted record has no secret in any text for people, whatever the field. Fields without text of others, such as names
+// and IDs, are skipped.
 func TestRedactedLeavesNoSecret(t *testing.T) {
 	t.Parallel()
 	r := journaltest.Full()
@@ -419,7 +419,7 @@ func TestRedactedLeavesNoSecret(t *testing.T) {
 	}
 }
 
-// fill puts a text into every string that it reaches.
+// fill sets every string that it reaches to a text.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:

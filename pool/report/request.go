@@ -15,14 +15,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Request is what the body of a request is written from.
+// Request is the data of a request's body.
 type Request struct {
 	Input
-	Commits  []worktree.Commit // the agent's, oldest first
-	Template string            // the repository's own, of the base
+	Commits  []worktree.Commit // the agent's commits, oldest first
+	Template string            // the repository's own template, from the base
 }
 
-// RequestKeys are the keys that a request's template may use.
+// RequestKeys returns the keys that a request's template may use.
 func RequestKeys() []string {
 	return []string{"issue_key", "issue_id", "issue_title", "issue_url", "branch", "base", "report", "template"}
 }
@@ -38,7 +38,7 @@ func RequestBody(ctx context.Context, template prompt.Prompt, in Request) (strin
 	return strings.TrimSpace(body) + "\n", err
 }
 
-// change is what a reviewer reads: what was done and why, the commits, the files, the checks, and how it goes on.
+// change describes the change for a reviewer: outcome, commits, files, checks and next step.
 func change(in Request) string {
 	r := Redacted(in.Record, in.Secrets)
 	f, v := r.Facts, r.Verdict
@@ -91,7 +91,7 @@ func commits(b *strings.Builder, in Request) {
 	b.WriteString("\n")
 }
 
-// files lists the changed files with their lines.
+// files lists the changed files with their line counts.
 func files(b *strings.Builder, in Request, c journal.Changed) {
 	if c.Files == 0 {
 		return
@@ -109,7 +109,7 @@ func files(b *strings.Builder, in Request, c journal.Changed) {
 	bullets(b, lines, c.Files-len(lines))
 }
 
-// goOn is how a request comes to its end.
+// goOn returns the next step of a request.
 func goOn(in Request, r journal.Record) string {
 	if r.Verdict.Outcome != journal.Succeeded {
 		next := nextThere(in.Steps, r)
@@ -123,10 +123,10 @@ func goOn(in Request, r journal.Record) string {
 	return text
 }
 
-// title begins a line.
+// title puts the first letter in upper case.
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// RequestTitle is the issue's title as plain text. A title of which nothing can be seen is replaced.
+// RequestTitle returns the issue's title as plain text, or a substitute if no character of it is visible.
 func RequestTitle(in Input, limit int) string {
 	if title := tracker.Plain(in.Issue.Title, limit); title != "" {
 		return title
@@ -134,7 +134,7 @@ func RequestTitle(in Input, limit int) string {
 	return "Issue " + issueID(in)
 }
 
-// issueID is what the tracker calls the issue; after a crash only the key is known for sure.
+// issueID returns the tracker's ID of the issue. After a crash only the key is certain.
 func issueID(in Input) string {
 	if in.Issue.ID != "" {
 		return in.Issue.ID

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What a reviewer says is quoted and redacted wherever people read it, and the gravest stands first.
+// A reviewer's text is quoted and redacted wherever people read it, most severe finding first.
 func TestHostileReview(t *testing.T) {
 	t.Parallel()
 	for _, h := range corpus() {

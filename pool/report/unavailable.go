@@ -11,15 +11,15 @@ import (
 // UnavailableError means that the agents, their sandbox or the gate cannot be used now.
 type UnavailableError struct {
 	Agents  []agents.Choice
-	Key     string // the issue whose run found it out earlier; may be empty
+	Key     string // the issue whose run found it earlier; may be empty
 	Reason  journal.Reason
-	Failure *agents.Failure // of the agent; nil: it is about something else
-	Until   time.Time       // when it is expected to be available; zero if unknown
-	Cause   error           // why the sandbox did not open; nil for anything else
+	Failure *agents.Failure // failure of the agent; nil: the cause is not the agent
+	Until   time.Time       // expected end of the unavailability; zero if unknown
+	Cause   error           // why the sandbox did not open; otherwise nil
 }
 
-// AllParked is why no agent of the list can be used; nil if one can. waiting has those that cannot, the first that is expected back
-// first. If no time is known it is nil, too: a run finds out.
+// AllParked returns an error if no agent of the list can be used. waiting lists the unavailable ones, earliest return
+// first. It also returns nil if no time of return is known: then a run has to find out.
 func AllParked(list []agents.Choice, waiting []journal.Parked) error {
 	if len(waiting) < len(list) || waiting[0].Until.IsZero() {
 		return nil
@@ -33,7 +33,7 @@ func AllParked(list []agents.Choice, waiting []journal.Parked) error {
 	}
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 func (e *UnavailableError) Error() string {

@@ -1,4 +1,5 @@
-// Package tally translates between what the journal knows of an issue's runs and what a claim tells other machines of them.
+// Package tally converts between the journal's tally of an issue's runs and the record in a claim, which other machines
+// read.
 package tally
 
 import (
@@ -15,14 +16,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// Record is a tally for other machines.
+// Record converts a tally to a claim's record.
 func Record(t journal.Tally) worktree.ClaimRecord {
 	r := worktree.ClaimRecord{
 		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At, Runs: t.Runs,
 		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands, Stopped: t.Stopped,
 	}
 	if t.Asked != nil {
-		r.Asked, _ = json.Marshal(t.Asked) // it has texts, times and truth values only, like what is parked
+		r.Asked, _ = json.Marshal(t.Asked) // cannot fail: it only has texts, times and booleans, like Parked
 	}
 	if len(t.Parked) > 0 {
 		r.Parked, _ = json.Marshal(t.Parked)
@@ -30,7 +31,7 @@ func Record(t journal.Tally) worktree.ClaimRecord {
 	return Spending(r, t)
 }
 
-// Spending is what a claim says once its issue's runs have spent what the tally says.
+// Spending returns the claim's record with the usage in the tally.
 func Spending(r worktree.ClaimRecord, t journal.Tally) worktree.ClaimRecord {
 	r.Spend, r.Open = claim.Spend(t.Spent), nil
 	for run, used := range t.Open {
@@ -42,8 +43,8 @@ func Spending(r worktree.ClaimRecord, t journal.Tally) worktree.ClaimRecord {
 	return r
 }
 
-// Left is what stays on the claim after a run; known is what it has said. A run that has changed nothing leaves to the next one
-// what has passed.
+// Left returns the claim's record after a run; known is the present record. A run that has changed nothing keeps the
+// checked commits for the next one.
 func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	r := Record(run.Tally().With(Of(known)))
 	if v := run.Verdict.Outcome; v.Unavailable() || v == journal.Interrupted {
@@ -52,8 +53,8 @@ func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	return r
 }
 
-// Pushed is what a claim says once a run has pushed its commits, and has not ended. Commits that a review has refused have not
-// passed: another review of them might accept.
+// Pushed returns the claim's record after a run has pushed its commits and before its end. Commits that a review has
+// refused do not count as checked: another review might accept them.
 func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
@@ -65,7 +66,7 @@ func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord
 	return known
 }
 
-// Of is what a claim knows of an issue's runs.
+// Of converts a claim's record to a tally.
 func Of(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
 		Run:      r.Run,
@@ -100,41 +101,41 @@ func Of(r worktree.ClaimRecord) journal.Tally {
 	return t
 }
 
-// Newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
+// Newest returns the tally of an issue's runs, by this host's journal or by the claim, whichever includes the later run.
 func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 	here, shared := last.Tally(), Of(known)
-	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // by its end it had no claim to count it
+	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // at its end the run had no claim that could count it
 	if here.Run != shared.Run && here.Later(shared) && !lost {
 		return here.WithOpen(shared).With(shared)
 	}
 	return shared.With(here)
 }
 
-// Onto is what the runs before a dead one come to when that is brought to its end: others may have worked the issue since,
-// as its claim says.
+// Onto returns the tally of the runs before a dead one that is now being completed: others may have worked the issue since,
+// as its claim shows.
 func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	shared, earlier := Of(known), rec.Earlier
-	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since stand, without this run
+	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since the request are valid, without this run
 	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && shared.Later(earlier) {
 		return shared
 	}
 	return earlier.WithOpen(shared)
 }
 
-// Afresh reports that a person has asked for new work, and not only for another attempt. asked may be nil.
+// Afresh reports whether a person has asked for new work, and not only for another attempt. asked may be nil.
 func Afresh(asked *journal.Asked, known worktree.ClaimRecord) bool {
 	return asked != nil && (asked.Fresh || asked.Text != "") && (known.Passed == nil || known.Passed.Asked != asked.ID)
 }
 
-// Unpublished is the run whose commits for the issue with this hash need no agent any more, and are not all published; nil: there
-// is none. They have passed, or their checks were cut short, and they answer what people said on the request up to then (zero:
-// nothing). Of a run of another machine, which has died after the push, only the tip is known.
+// Unpublished returns the run whose commits for the issue with this hash need no more work by an agent and are not all
+// published, or nil. These commits have passed, or their checks were cut short, and they answer comments on the request up
+// to upTo (zero: none). If the run is of another machine, which died after the push, only the tip is known.
 func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, upTo time.Time) *journal.Record {
 	last, _ := runs.Last()
 	switch p := known.Passed; {
 	case p != nil && p.Hash == hash && !upTo.After(p.Answers):
 		rec := journal.Record{Run: journal.Run{ID: p.Run}}
-		rec.Tip, rec.Facts.End = p.Tip, loop.EndDone // without Facts.Tip: no gate has passed on it here
+		rec.Tip, rec.Facts.End = p.Tip, loop.EndDone // Facts.Tip stays empty: no gate has passed on it here
 		return &rec
 	case last.Hash != hash, upTo.After(last.Answers):
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
@@ -148,10 +149,10 @@ func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, 
 	return nil
 }
 
-// Approved reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more
-// who edited them since: the label is gone.
+// Approved reports whether title and body are those that an earlier run was allowed to work from. It is no longer possible
+// to tell who has edited them since, because the label is gone.
 func Approved(issue tracker.Issue, runs journal.History, claim *worktree.Claim) bool {
-	before := claim.Record().Hash // of another host, if this one has none
+	before := claim.Record().Hash // hash of another host's run, if this host has none
 	for _, r := range runs {
 		if !r.Ended.IsZero() && r.Hash != "" {
 			before = r.Hash
@@ -160,8 +161,8 @@ func Approved(issue tracker.Issue, runs journal.History, claim *worktree.Claim) 
 	return before != "" && strings.HasPrefix(before, issue.TextHash())
 }
 
-// Overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
-// been told on its behalf: then told is the outcome. Without a claim it is not known.
+// Overtaken reports whether another run has had the issue since, so that the rest of rec's report is outdated. It may also
+// have been reported on behalf of rec; then told is the outcome. Without a claim the answer is unknown.
 func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome, over bool) {
 	if claim == nil {
 		return "", false
@@ -174,18 +175,18 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome,
 	if own && d.Finished {
 		told = journal.Outcome(d.Outcome)
 		if !slices.Contains(journal.Outcomes(), told) || told == journal.Succeeded && rec.Stage.Before(journal.StageVerify) {
-			told = "" // whoever may push can have written it
+			told = "" // anybody with push access can have written it
 		}
 		return told, true
 	}
 	return "", later && (d.Finished || d.Pending != nil && !own)
 }
 
-// Held reports that somebody works the issue, as far as can be told.
+// Held reports whether somebody works the issue, as far as known.
 func Held(c worktree.ClaimState) bool { return !c.Gone && c.Holder.Run != "" }
 
-// Answered is the time up to which pushed runs answer what people said on the issue's request; zero when none is known. A
-// run answers what it was told of. Of another host's run only its end is known.
+// Answered returns the time up to which pushed runs answer comments on the issue's request; zero if unknown. A run answers
+// the comments that it was told of. Of another host's run only its end is known.
 func Answered(runs journal.History, elsewhere worktree.ClaimRecord) (at time.Time) {
 	for _, r := range runs {
 		if r.ID == elsewhere.Run {

@@ -14,7 +14,7 @@ import (
 
 var began = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 
-// run is a run of an issue; outcome is empty while it is on.
+// run returns a run of an issue; outcome is empty while it is in progress.
 func run(id string, earlier journal.Tally, used int64, outcome journal.Outcome) journal.Record {
 	r := journal.Record{Run: journal.Run{ID: id, Earlier: earlier, Started: began}}
 	r.Facts.Usage, r.Facts.At, r.Verdict.Outcome = agents.Usage{Input: used}, began.Add(time.Duration(used)*time.Minute), outcome
@@ -22,14 +22,14 @@ func run(id string, earlier journal.Tally, used int64, outcome journal.Outcome) 
 	return r
 }
 
-// A dead run that comes to its end counts on top of what its issue's other runs have come to since, and only once.
+// A dead run that is completed counts once, in addition to the runs of its issue since then.
 func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 	t.Parallel()
 	person := journal.Asked{ID: "c1"}
 	final := run("f", journal.Tally{}, 100, journal.OverBudget).Tally()
 	for name, c := range map[string]struct {
-		before          journal.Tally                       // the dead run's
-		since           func(t journal.Tally) journal.Tally // on other machines
+		before          journal.Tally                       // earlier tally of the dead run
+		since           func(t journal.Tally) journal.Tally // changes on other machines
 		spent, attempts int64
 	}{
 		"nobody":          {journal.Tally{}, func(t journal.Tally) journal.Tally { return t }, 5, 0},
@@ -46,7 +46,7 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			claimed := run("a", c.before, 4, "").Tally() // the answer that came to 5 is in its own journal only
+			claimed := run("a", c.before, 4, "").Tally() // only its own journal has the usage of 5
 			claim := tally.Record(c.since(claimed))
 			claim.Finished = c.before.Final
 			dead := run("a", c.before, 5, "")
@@ -57,7 +57,7 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 				t.Errorf("%d spent and %d attempts, want %d and %d: %+v", got.Spent.Input, got.Attempts, c.spent, c.attempts, got)
 			}
 			written := tally.Record(got)
-			dead.Earlier = tally.Onto(dead, written) // the claim was written, and its journal was not
+			dead.Earlier = tally.Onto(dead, written) // the claim was written, but not the journal
 			if second := dead.Tally().With(tally.Of(written)); second.Spent != got.Spent {
 				t.Errorf("settled twice: %+v, want %+v", second.Spent, got.Spent)
 			}
@@ -69,7 +69,7 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 	}
 }
 
-// A run that had no claim any more when it ended does not stand for what others have done meanwhile.
+// A run that had lost its claim when it ended does not replace what others have done meanwhile.
 func TestRunThatEndedWithoutItsClaim(t *testing.T) {
 	t.Parallel()
 	claim := tally.Record(run("b", run("a", journal.Tally{}, 4, "").Tally(), 3, "").Tally())
@@ -83,7 +83,7 @@ func TestRunThatEndedWithoutItsClaim(t *testing.T) {
 	}
 }
 
-// Commits need no agent only while they are for the issue as it is, and answer all that people have said on the request.
+// Commits need no agent only while they match the issue's text and answer all comments on the request.
 func TestUnpublished(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -135,12 +135,12 @@ func TestUnpublished(t *testing.T) {
 	}
 }
 
-// Clocks of machines differ: the later of two tallies is the one that counts more runs, whatever the time on it.
+// The clocks of machines differ: the later of two tallies is the one with more runs, whatever its time.
 func TestClocksDiffer(t *testing.T) {
 	t.Parallel()
 	ahead := run("a", journal.Tally{}, 1, journal.Failed)
 	ahead.Facts.At = began.Add(24 * time.Hour)
-	after := run("b", ahead.Tally(), 2, journal.OverBudget) // on a machine whose clock is right
+	after := run("b", ahead.Tally(), 2, journal.OverBudget) // on a machine with a correct clock
 	written := tally.Record(after.Tally())
 	written.Finished = true
 	if got := tally.Newest(ahead, written); got.Run != "b" || !got.Final {

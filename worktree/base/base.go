@@ -1,4 +1,4 @@
-// Package base finds the commit that runs start from.
+// Package base resolves the base of runs: the commit from which they start. Its caller is package worktree.
 package base
 
 import (
@@ -16,11 +16,11 @@ import (
 // ErrNone means that no branch with commits is named or checked out.
 var ErrNone = errors.New("no base branch")
 
-// ErrOwn means that the branch that is checked out is one of ralph's own.
+// ErrOwn means that the checked-out branch is one of ralph's own.
 var ErrOwn = errors.New("is a branch of ralph's own, and no base for other issues")
 
-// Foreign refuses a base that nobody has named and whose branch begins with ralph's prefix: it is checked out to be looked at, and other
-// issues would pile up on its work.
+// Foreign fails with ErrOwn if nobody has named a base and the checked-out branch begins with ralph's prefix. Such a branch
+// is checked out to be looked at, and other issues would pile up on its work.
 func Foreign(b record.Base, named, prefix string) error {
 	if named != "" || !strings.HasPrefix(b.Ref, git.Heads+prefix) {
 		return nil
@@ -28,8 +28,9 @@ func Foreign(b record.Base, named, prefix string) error {
 	return fmt.Errorf("%s, which is checked out, %w", b.Name, ErrOwn)
 }
 
-// Find resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at the place, and wraps ErrNone when
-// there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
+// Find resolves ref: a branch, tag, remote branch or commit. An empty ref means the branch checked out at the location.
+// Find wraps ErrNone if there is none or it has no commits. If names clash, a branch comes before a remote branch, and that
+// before a tag.
 func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (record.Base, error) {
 	if ref == "" {
 		return head(ctx, g, at)
@@ -53,7 +54,7 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 				break
 			}
 		}
-		if strings.HasPrefix(found, "refs/heads/") { // git lets nobody point a branch to anything but a commit
+		if strings.HasPrefix(found, "refs/heads/") { // git only lets branches point to commits
 			return record.Base{Name: git.DisplayName(ref), Ref: found, Commit: refs[found]}, nil
 		}
 	}
@@ -71,11 +72,11 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 	return record.Base{Name: git.DisplayName(ref), Ref: found, Commit: commit}, nil
 }
 
-// head is the branch that is checked out.
+// head returns the checked-out branch.
 func head(ctx context.Context, g git.Runner, at git.Location) (record.Base, error) {
 	ref, err := g.Head(ctx, at.GitDir)
 	if git.ExitCode(err) == 1 {
-		if err := operation.Settled(ctx, g, at.GitDir, at.Top); err != nil { // git switches to no branch before its end
+		if err := operation.Settled(ctx, g, at.GitDir, at.Top); err != nil { // git switches to no branch during a merge or rebase
 			return record.Base{}, fmt.Errorf("%w: %w", ErrNone, err)
 		}
 		return record.Base{}, fmt.Errorf("%w: no branch is checked out in %s", ErrNone, at.Top)

@@ -1,4 +1,5 @@
-// Package branch lists what ralph has left in a repository: branches, imported commits and saved changes.
+// Package branch lists what ralph's runs have left in a repository, by issue: branches, imported commits and saved changes.
+// Its caller is package worktree.
 package branch
 
 import (
@@ -13,20 +14,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Branch is what ralph left for one key.
+// Branch describes the branch and the saved changes of one key.
 type Branch struct {
 	Key    string
-	Name   string // short branch name; empty when only saved commits are left
-	On     string // without a Name: another branch that contains the saved commits
-	Tip    string // of the branch, or the last imported commit
-	Ahead  int    // commits that the base does not have
-	Merged bool   // the base has all that the branch changes, in its commits or in others
+	Name   string // short branch name; empty if only saved commits are left
+	On     string // if Name is empty: another branch that contains the saved commits
+	Tip    string // tip of the branch, or the last imported commit
+	Ahead  int    // number of commits that the base lacks
+	Merged bool   // the base has all changes of the branch, as the same or as other commits
 	WIP    string
 	Stale  bool   // WIP was saved before the branch's latest commits
-	Tree   string // path of its worktree, if one exists
+	Tree   string // path of the key's worktree, if one exists
 }
 
-// Tree is a worktree: its folder, and the key and branch that it is of.
+// Tree is a worktree: its folder, key and branch.
 type Tree struct{ Dir, Key, Branch string }
 
 // Lister lists the branches of a repository.
@@ -35,8 +36,8 @@ type Lister struct {
 	Names refname.Names
 }
 
-// List lists branches and saved changes against the commit of a base, by key. The worktrees are asked for after the refs, so that
-// no branch seems to have none while it is being made.
+// List lists branches and saved changes by key, compared with the commit base. It calls trees after reading the refs, so
+// that a branch in the making is not listed without its worktree.
 func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]Branch, error) {
 	all, err := l.all(ctx, trees)
 	if err == nil {
@@ -53,7 +54,7 @@ func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]B
 	return all, nil
 }
 
-// all are the branches by key, with what refs and worktrees say of them.
+// all collects the branches by key from refs and worktrees.
 func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) {
 	refs, err := l.Git.Refs(ctx, l.Names.Branches, l.Names.Works(), l.Names.WIPs())
 	if err != nil {
@@ -82,7 +83,7 @@ func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) 
 	for _, t := range trees() {
 		b := of(t.Key)
 		b.Tree = t.Dir
-		if b.Name == "" && strings.HasPrefix(refname.Branch(t.Branch), l.Names.Branches) { // a named branch is the user's own
+		if b.Name == "" && strings.HasPrefix(refname.Branch(t.Branch), l.Names.Branches) { // another name is a branch of the user's own
 			b.Name = t.Branch
 		}
 	}
@@ -93,7 +94,7 @@ func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) 
 	return all, nil
 }
 
-// countAhead counts for all branches at once: one walk gives every commit that base does not have, and its parents.
+// countAhead fills in Ahead for all branches at once: a single walk lists the commits that base lacks, with their parents.
 func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) error {
 	var in strings.Builder
 	for _, b := range branches {
@@ -139,7 +140,7 @@ func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
 		}
 		for ref := range strings.Lines(out) {
 			ref = strings.TrimSuffix(ref, "\n")
-			if !strings.HasPrefix(ref, l.Names.Branches) { // ralph's own branches are dropped later
+			if !strings.HasPrefix(ref, l.Names.Branches) { // a branch of ralph's own will be dropped, so it does not count
 				b.On = strings.TrimPrefix(ref, git.Heads)
 				break
 			}

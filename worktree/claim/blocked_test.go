@@ -8,12 +8,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Where another ref has a name that is in the way, the error names it and the command that deletes it. That command is enough.
+// If another ref's name is in the way, the error names the ref and the command that deletes it, and that command is
+// sufficient.
 func TestNameInTheWay(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, other string
-		local       bool // it is in the way in the repository, too
+		local       bool // the name is also in the way in the repository
 	}{
 		{"branch", "refs/heads/refs/ralph/claims/k", false},
 		{"tag", "refs/tags/refs/ralph/claims/k", false},
@@ -54,7 +55,7 @@ func TestNameInTheWay(t *testing.T) {
 	}
 }
 
-// A name that is in the way of a held claim's renewals is not taken for its loss.
+// A name in the way of a held claim's renewal does not count as the loss of the claim.
 func TestNameInTheWayOfARenewal(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -69,7 +70,7 @@ func TestNameInTheWayOfARenewal(t *testing.T) {
 	}
 }
 
-// A name that is in nobody's way does not hide that the claim was lost.
+// A name that is in nobody's way does not hide the loss of the claim.
 func TestNameThatIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Two machines may have one name and one id, such as those that were made from one image. A holder that looks like a process of this
-// machine is one only if it started since a boot that this machine knows: that it is not there any more says nothing otherwise.
+// Two machines made from one image may have the same name and ID. So a holder that looks like a process of this machine
+// only counts as one if it started in a boot that this machine has recorded. Otherwise a missing process proves nothing.
 
-// bootsKept is how many boots a machine knows.
+// bootsKept is the number of boots that a machine records.
 const bootsKept = 20
 
-// bootOf is the boot in a process's start; empty: the system counts no boots.
+// bootOf returns the boot part of a process's start; empty if the system does not identify boots.
 func bootOf(started string) string {
 	_, boot, _ := strings.Cut(started, "@")
 	return boot
 }
 
-// since is what is left of a process's start once it has ended: the boot.
+// since returns the start recorded for a process that has ended: only the boot part is left.
 func since(boot string) string {
 	if boot == "" {
 		return ""
@@ -28,7 +28,7 @@ func since(boot string) string {
 	return "@" + boot
 }
 
-// ofThisMachine reports that the holder is or was a process of this machine, or is a run that waits on it.
+// ofThisMachine reports whether the holder is or was a process of this machine, or a run that waits on it.
 func (s *Store) ofThisMachine(h Holder) bool {
 	if h.Host != s.self.Host {
 		return false
@@ -43,11 +43,11 @@ func (s *Store) boots() []string {
 	if s.left == "" {
 		return nil
 	}
-	text, _ := os.ReadFile(s.bootsFile()) // without it the holder's claim has to expire
+	text, _ := os.ReadFile(s.bootsFile()) // without the file, the claim has to expire
 	return strings.Fields(string(text))
 }
 
-// noteBoot makes the present boot known to later ones.
+// noteBoot records the present boot.
 func (s *Store) noteBoot() error {
 	known, boot := s.boots(), bootOf(s.self.Started)
 	if s.left == "" || boot == "" || slices.Contains(known, boot) {

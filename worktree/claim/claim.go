@@ -1,11 +1,11 @@
-// Package claim holds the leases that keep two ralphs off one issue, and what is known of an issue across machines. Its
-// caller is package worktree.
+// Package claim implements claims: leases that keep two ralphs off one issue, and the record of the issue's runs that all
+// machines share. Its caller is package worktree.
 //
-// A claim is a git ref for each key, on the remote where there is one. Every change is a compare-and-swap on the commit
-// the ref points to, so that of two claimants exactly one wins. The commit's message is one JSON document: the holder, if
-// there is one, and the [Record] of the runs so far, which outlives every holder.
+// A claim is one git ref per key, on the remote if there is one. Every change is a compare-and-swap on the ref's commit, so
+// exactly one of two claimants wins. The commit's message is a JSON document: the holder, if any, and the [Record] of the
+// runs so far, which outlives the holder.
 //
-// Everything here is safe for concurrent use, by goroutines and by processes on any number of machines.
+// The package is safe for concurrent use, by goroutines and by processes on any number of machines.
 package claim
 
 import (
@@ -19,37 +19,37 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Errors that callers act on.
+// Errors for callers to check.
 var (
-	// ErrTaken: somebody else holds the claim; see [*TakenError].
+	// ErrTaken means that somebody else holds the claim; see [*TakenError].
 	ErrTaken = errors.New("issue is claimed")
-	// ErrLost: the claim is not ours any more. Stop at once, write nothing outward.
+	// ErrLost means that the claim was lost. Stop at once, and publish nothing.
 	ErrLost = errors.New("claim is lost")
-	// ErrVersion: a newer version of ralph wrote the claim.
+	// ErrVersion means that a newer version of ralph wrote the claim.
 	ErrVersion = errors.New("written by a newer version of ralph")
 )
 
-// errSwap is a compare-and-swap that found another value.
+// errSwap means that a compare-and-swap found another value.
 var errSwap = errors.New("claim has changed")
 
-// refusedSwap is the errSwap of a remote that says why.
+// refusedSwap is an errSwap with the remote's reason.
 type refusedSwap struct{ error }
 
-// Unwrap gives errSwap, and what the remote says.
+// Unwrap returns errSwap and the remote's error.
 func (r refusedSwap) Unwrap() []error { return []error{errSwap, r.error} }
 
-// clockMargin is how far the clocks of two machines may differ. Another machine's claim counts as expired only this long
-// after the time its holder wrote.
+// clockMargin is the clock difference allowed between two machines. Another machine's claim counts as expired only this
+// long after its expiry time.
 const clockMargin = time.Minute
 
-// MaxTTL is the longest time that a claim is valid for. Another machine's claim that is to last twice as long counts as expired: its
-// clock was wrong, or somebody has made it up, and the issue would wait for ever.
+// MaxTTL is the longest TTL of a claim. Another machine's claim with more than twice this time left counts as expired: its
+// clock was wrong, or the claim is forged, and the issue would wait forever.
 const MaxTTL = 24 * time.Hour
 
-// maxTries bounds how often a claim that keeps changing is read again.
+// maxTries limits how often a claim that keeps changing is read again.
 const maxTries = 5
 
-// TakenError is the ErrTaken that names the holder.
+// TakenError is an ErrTaken that names the holder.
 type TakenError struct {
 	Key    string
 	Holder Holder
@@ -68,35 +68,35 @@ type Claim struct {
 	store *Store
 	key   string
 	ttl   time.Duration
-	dead  string // the run that the claim was taken from, of a process of this host
+	dead  string // run of this host from which the claim was taken over
 
-	op chan struct{} // holds one element during a renewal or release: one at a time
+	op chan struct{} // semaphore: only one renewal or release at a time
 
 	mu       sync.Mutex
 	holder   Holder          // guarded by mu
 	record   Record          // guarded by mu
-	final    *Record         // guarded by mu; what Finish was to leave; nil: it was not called
-	at       string          // guarded by mu; the commit that the ref is known to be at
-	sent     map[string]bool // guarded by mu; commits that may have arrived although the answer was lost
+	final    *Record         // guarded by mu; the record that End was to leave; nil: End was not called
+	at       string          // guarded by mu; the last known commit of the ref
+	sent     map[string]bool // guarded by mu; commits that may have arrived although the remote's answer was lost
 	released bool            // guarded by mu
 }
 
-// Holder is what the claim says now.
+// Holder returns the current holder entry of the claim.
 func (c *Claim) Holder() Holder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.holder
 }
 
-// Left is how long the claim is still valid without Renew, by the clock that all its machines share. It goes by the wall clock,
-// which also runs while the machine sleeps.
+// Left returns the time until the claim expires without Renew, by the clock that all its machines share. It uses the wall
+// clock, which also runs while the machine sleeps.
 func (c *Claim) Left() time.Duration { return c.Holder().Expires.Round(0).Sub(c.store.now().Round(0)) }
 
-// Dead is the run of this host from which the claim was taken: its ralph has died or hangs, and what it has started may
-// still run. It is empty when there was none.
+// Dead returns the run of this host from which the claim was taken over, or "". The ralph of that run has died or hangs,
+// and processes of it may still be running.
 func (c *Claim) Dead() string { return c.dead }
 
-// Record is what is known of the issue's runs. It is zero for an issue that was never worked, and without a claim (nil).
+// Record returns the record of the issue's runs. It is zero for an issue that was never worked, and for a nil Claim.
 func (c *Claim) Record() Record {
 	if c == nil {
 		return Record{}
@@ -106,8 +106,8 @@ func (c *Claim) Record() Record {
 	return c.record
 }
 
-// Renew extends the claim by its TTL. It fails with ErrLost, or wraps git.ErrRemote when the remote did not answer; the
-// claim then stays ours until it expires.
+// Renew extends the claim by its TTL. It fails with ErrLost, or wraps git.ErrRemote if the remote does not answer; then the
+// claim stays valid until it expires.
 func (c *Claim) Renew(ctx context.Context) error {
 	if err := c.renew(ctx, nil); err != nil {
 		return fmt.Errorf("renew claim %s: %w", c.key, err)
@@ -115,8 +115,8 @@ func (c *Claim) Renew(ctx context.Context) error {
 	return nil
 }
 
-// SetRecord replaces the record, but for its mark, and renews the claim. When it fails other than with ErrLost, the ref may
-// have the record or not, and every later renewal writes it.
+// SetRecord replaces the record, except for its mark, and renews the claim. After an error other than ErrLost, the ref may
+// or may not have the record; every later renewal writes it again.
 func (c *Claim) SetRecord(ctx context.Context, r Record) error {
 	if err := c.renew(ctx, &r); err != nil {
 		return fmt.Errorf("record runs of %s: %w", c.key, err)
@@ -124,10 +124,10 @@ func (c *Claim) SetRecord(ctx context.Context, r Record) error {
 	return nil
 }
 
-// renew renews the claim, with another record unless r is nil.
+// renew renews the claim. It replaces the record unless r is nil.
 func (c *Claim) renew(ctx context.Context, r *Record) error {
 	err := c.begin(ctx)
-	if r != nil { // without its turn, for a later renewal
+	if r != nil { // set also if begin fails, for a later renewal
 		c.setRecord(*r)
 	}
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *Claim) renew(ctx context.Context, r *Record) error {
 	})
 }
 
-// begin waits until no other renewal or release is on.
+// begin waits until no other renewal or release is running.
 func (c *Claim) begin(ctx context.Context) error {
 	select {
 	case c.op <- struct{}{}:
@@ -154,7 +154,7 @@ func (c *Claim) begin(ctx context.Context) error {
 
 func (c *Claim) end() { <-c.op }
 
-// take swaps the ref from old to a new document in which h holds the claim. The other refs move with it.
+// take swaps the ref from old to a new document with h as the holder. The other refs move in the same transaction.
 func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {
 	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.up()+c.ttl
 	commit, err := c.swap(ctx, old, document{Generation: h.Generation, Holder: &h, Record: r}, also...)
@@ -168,8 +168,8 @@ func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also .
 	return nil
 }
 
-// swap moves the ref from old to a new document, or to no ref when that says nothing. Until the ref is at its commit, git gc may
-// remove that: then it is written again.
+// swap moves the ref from old to a new document, or deletes it if the document is empty. git gc may remove the new commit
+// before the ref points to it; then swap writes it again.
 func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Edit) (commit string, err error) {
 	for range maxTries {
 		if !d.empty() {
@@ -192,7 +192,7 @@ func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Ed
 	return commit, err
 }
 
-// retry repeats a swap for as long as it fails only because an earlier swap of ours had arrived without an answer.
+// retry repeats a swap while it fails only because an earlier swap of this claim arrived without an answer.
 func (c *Claim) retry(ctx context.Context, swap func(at string) error) error {
 	for range maxTries {
 		c.mu.Lock()
@@ -209,8 +209,8 @@ func (c *Claim) retry(ctx context.Context, swap func(at string) error) error {
 	return errSwap
 }
 
-// find looks where the ref is after a refused swap. It is still ours at a commit of ours whose answer was lost;
-// everything else is ErrLost.
+// find reads the ref after a refused swap. The claim is still held if the ref is at one of its own commits whose answer was
+// lost. Otherwise find fails with ErrLost.
 func (c *Claim) find(ctx context.Context) error {
 	commit, _, err := c.store.refs.read(ctx, c.key)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Claim) find(ctx context.Context) error {
 	return nil
 }
 
-// setRecord replaces the record, but for its mark.
+// setRecord replaces the record, except for its mark.
 func (c *Claim) setRecord(r Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,7 +66,7 @@ func TestTakeOver(t *testing.T) {
 	other := s.clone("other-machine")
 	ctx := t.Context()
 	mine := claimed(t, s.store, "r1")
-	// On another machine the process's number means nothing.
+	// On another machine the PID means nothing.
 	yours := Holder{Owner: "you", Run: "r2"}
 	for name, store := range map[string]*Store{
 		"a live one": other.store.crashed(), "within the clock margin": other.store.later(ttl + clockMargin/2),
@@ -93,7 +93,7 @@ func TestTakeOver(t *testing.T) {
 	if err := theirs.Renew(ctx); err != nil {
 		t.Errorf("the release of a lost claim hurt its new holder: %v", err)
 	}
-	// A dead process of this very host is taken over at once.
+	// The claim of a dead process on this host is taken over at once.
 	late.self.PID++
 	again, err := late.Claim(ctx, "k", Holder{Owner: "you", Run: "r3"}, ttl)
 	if err != nil || again.Holder().Generation != 3 || again.Dead() != "r2" {
@@ -101,7 +101,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A clock that was set forward, or a machine that slept, takes no claim from a live ralph of this host; one that hangs loses it.
+// A changed clock or a sleep of the machine takes no claim from a live ralph of this host. A hanging one loses its claim.
 func TestSleepTakesNoClaim(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -120,7 +120,7 @@ func TestSleepTakesNoClaim(t *testing.T) {
 	}
 }
 
-// A ralph of another version on this host may not write the host's own clock. It is not dead for that.
+// A ralph of another version on this host may not record the host's own clock. It does not count as dead because of that.
 func TestClaimWithoutHostClockGoesByTheUsualOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -156,19 +156,19 @@ func TestRemoteUnavailable(t *testing.T) {
 	if err := c.Renew(ctx); err != nil {
 		t.Errorf("renew when the remote is back: %v", err)
 	}
-	// A remote that refuses for reasons of its own does not make the claim lost.
+	// A remote that refuses for its own reasons does not make the claim lost.
 	s.script(filepath.Join(s.bare(), "hooks", "pre-receive"), "exit 1")
 	if err := c.Renew(ctx); !errors.Is(err, git.ErrRemote) || errors.Is(err, ErrLost) {
 		t.Errorf("renew at a refusing remote: %v", err)
 	}
 }
 
-// A claim that another ralph releases between our push and our look at why it was refused can be taken.
+// A claim can be taken that another ralph releases between our push and our look at the reason of the refusal.
 func TestReleasedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	claimed(t, s.clone("other").store, "run-1")
-	// Reading from the remote releases it; pushing to it does not.
+	// Reading from the remote releases it; pushing does not.
 	reading := filepath.Join(filepath.Dir(s.dir), "upload-pack")
 	s.script(reading, "git --git-dir='"+s.bare()+"' update-ref -d "+prefix+"k\nexec git-upload-pack \"$@\"")
 	s.git("config", "remote.origin.uploadpack", reading)
@@ -201,7 +201,7 @@ func TestOneOfManyWins(t *testing.T) {
 	}
 }
 
-// A claim that was left is for its run only, whoever continues that, until its TTL is over.
+// A claim that was left can only be taken by the same run, in whatever process, until its TTL is over.
 func TestLeftClaim(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx := s.Context()
@@ -228,8 +228,8 @@ func TestLeftClaim(t *testing.T) {
 	})
 }
 
-// TestLeaveUntold: a run that cannot tell the remote that it waits keeps the other clones of this host away all the same,
-// until it is continued or its time is over. Other machines know nothing of it.
+// A run that cannot tell the remote that it waits nevertheless keeps away the other clones of this host, until it is
+// continued or its time is over. Other machines do not know of it.
 func TestLeaveUntold(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -256,7 +256,7 @@ func TestLeaveUntold(t *testing.T) {
 	if got := s.state(clone); got.Gone {
 		t.Errorf("another clone sees %+v", got)
 	}
-	// The run itself goes on, and is one of a process again.
+	// The run itself continues and belongs to a process again.
 	c, err := s.store.Claim(ctx, "k", Holder{Owner: "again", Run: "r1"}, ttl)
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestLeaveUntold(t *testing.T) {
 	}
 }
 
-// Another machine may have this one's name and id: its process is not taken for one that has died here.
+// Another machine may have the same name and ID: its process does not count as a dead one of this machine.
 func TestClaimOfATwinMachine(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -287,7 +287,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	if _, err := twin.store.Claim(t.Context(), "k", Holder{Owner: "you", Run: "r2"}, ttl); !errors.As(err, &taken) {
 		t.Errorf("the twin's claim: %v", err)
 	}
-	// The same machine after it was started again.
+	// The same machine after a restart.
 	again := s.clone("again")
 	again.store.self, again.store.left, again.store.alive = s.store.self, filepath.Join(t.TempDir(), "left"), twin.store.alive
 	if err := again.store.noteBoot(); err != nil {
@@ -301,7 +301,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	if err != nil || c.Dead() != "r1" {
 		t.Fatalf("after the start: %+v, %v", c, err)
 	}
-	// A run that is left waits on its own machine, after another start as well.
+	// A run that was left waits on its own machine, also after a restart.
 	if err := c.Leave(t.Context(), "r3", ttl); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	}
 }
 
-// Another machine's claim that is to last longer than any does not keep its issue for ever.
+// Another machine's claim that expires later than any claim may does not block its issue forever.
 func TestClaimFromTheFuture(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -342,7 +342,7 @@ func TestClaimFromTheFuture(t *testing.T) {
 	}
 }
 
-// A lock that a killed git has left on the remote is named, and not taken for somebody who holds the claim.
+// An error about a lock of a killed git on the remote names the lock, and does not say that somebody holds the claim.
 func TestLockedOnTheRemote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -360,7 +360,7 @@ func TestLockedOnTheRemote(t *testing.T) {
 	claimed(t, s.store, "r1")
 }
 
-// slow lets time pass while the refs are moved.
+// slow is refs whose swap takes time.
 type slow struct {
 	refs
 	pass func()
@@ -371,7 +371,7 @@ func (s slow) swap(ctx context.Context, key, old, new string, also ...git.Edit) 
 	return s.refs.swap(ctx, key, old, new, also...)
 }
 
-// Nobody works on a claim that others may take before its holder has renewed it.
+// Nobody works with a claim that others may take before its holder can renew it.
 func TestClaimThatTakesTooLong(t *testing.T) {
 	everywhere(t, func(s *site) {
 		free := s.store.later(0)

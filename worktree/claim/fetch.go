@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	fetchMost = 64 << 20 // bytes that one fetch of claims may write; a claim takes some hundred
-	fewClaims = 20       // at most these are written one by one
+	fetchMost = 64 << 20 // limit of one fetch of claims, in bytes; a claim takes a few hundred
+	fewClaims = 20       // up to this number, claims are written one by one
 )
 
-// fetch adds claims of the remote to known, and keeps them here. Whoever may push to the remote can hang files of any size on a claim:
-// what is fetched stays apart until it is read, and of that only what a claim is made of is kept.
+// fetch fetches claims of the remote, adds them to known and stores them here. Anybody with push access can attach files of
+// any size to a claim. So the fetched objects stay in a separate folder, and only the commits of claims are kept.
 func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *int64, commits ...string) error {
 	dir, err := incoming.Folder(c.objects.Dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 		if git.IsEmptyTree(tree) && strings.HasPrefix(rest, "author ") {
 			return false
 		}
-		if len(object) > large { // none of ralph's is, and many would fill the memory
+		if len(object) > large { // ralph's claims are never this large, and many of them would fill the memory
 			known[name] = "\n\n" + tooLarge
 		}
 		c.unkept.Store(name, known[name])
@@ -55,7 +55,7 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 	return c.keep(ctx, dir, found)
 }
 
-// keep adds claims to the repository's objects: few as files of their own, which takes no process.
+// keep adds claims to the repository's objects. It writes a few as loose objects, which needs no process.
 func (c remoteRefs) keep(ctx context.Context, dir string, claims map[string]string) error {
 	if len(claims) > fewClaims {
 		names := strings.Join(slices.Collect(maps.Keys(claims)), "\n") + "\n"

@@ -14,7 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Whoever may push can hang anything on a claim. None of it stays here, and too much of it is not fetched.
+// Anybody with push access can attach anything to a claim. None of it is stored here, and too large objects are not
+// fetched.
 func TestClaimWithFiles(t *testing.T) {
 	t.Parallel()
 	const partial = "in a partial clone"
@@ -72,7 +73,7 @@ func TestClaimWithFiles(t *testing.T) {
 	}
 }
 
-// What is too much together is not fetched together again: each claim comes by itself.
+// Claims that are too large together are not fetched together again: each is fetched separately.
 func TestTooMuchTogether(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -85,7 +86,7 @@ func TestTooMuchTogether(t *testing.T) {
 		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
 	}
 	refs := s.store.refs.(remoteRefs)
-	refs.most = 3 * large // of bytes in a pack, in which each claim takes half as many as here
+	refs.most = 3 * large // bytes in a pack, where a claim takes half as many as here
 	s.store.refs = refs
 	calls := filepath.Join(t.TempDir(), "calls")
 	s.script(calls+".sh", `echo call >>"`+calls+`"; exec git-upload-pack "$@"`)
@@ -94,12 +95,12 @@ func TestTooMuchTogether(t *testing.T) {
 		t.Errorf("%+v, %v", states, err)
 	}
 	said, err := os.ReadFile(calls)
-	if got := strings.Count(string(said), "call"); err != nil || got != 4 { // the list of refs, both claims, and each
+	if got := strings.Count(string(said), "call"); err != nil || got != 4 { // the list of refs, both claims, and each claim
 		t.Errorf("%d calls, %v", got, err)
 	}
 }
 
-// A remote that hangs while it sends all claims may still send each.
+// A remote that hangs while it sends all claims may still send single ones.
 func TestClaimsOfARemoteThatHangs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -112,7 +113,7 @@ func TestClaimsOfARemoteThatHangs(t *testing.T) {
 		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
 	}
 	refs := s.store.refs.(remoteRefs)
-	refs.limit = 5 * time.Second // each of the others needs a part of one
+	refs.limit = 5 * time.Second // each of the other calls takes a part of a second
 	s.store.refs = refs
 	calls := filepath.Join(t.TempDir(), "calls")
 	s.script(calls+".sh", `echo call >>"`+calls+`"; if test $(wc -l <"`+calls+`") = 2; then exec sleep 1000; fi; exec git-upload-pack "$@"`)
@@ -122,7 +123,7 @@ func TestClaimsOfARemoteThatHangs(t *testing.T) {
 	}
 }
 
-// noise is text that does not get smaller in a pack.
+// noise returns incompressible text.
 func noise(t *testing.T, size int) string {
 	t.Helper()
 	b := make([]byte, size/2)
@@ -130,7 +131,7 @@ func noise(t *testing.T, size int) string {
 	return hex.EncodeToString(b)
 }
 
-// A clone that meets a backlog for the first time gets one pack, not a file for each claim.
+// A clone that sees a backlog for the first time stores one pack, not a file for each claim.
 func TestManyClaimsAreKeptTogether(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -168,7 +169,7 @@ func TestManyClaimsAreKeptTogether(t *testing.T) {
 	}
 }
 
-// Git 2.40 and newer fetches bundles before it fetches anything, and keeps them by refs.
+// Git 2.40 and newer would fetch bundles first and keep them with refs.
 func TestClaimsAreFetchedWithoutBundles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -186,7 +187,7 @@ func TestClaimsAreFetchedWithoutBundles(t *testing.T) {
 	}
 }
 
-// What is not kept here is kept in memory: whoever may push cannot fill that.
+// Claims that are not stored here are kept in memory: nobody with push access may fill that.
 func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -209,7 +210,7 @@ func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, n), commit)
-		for range 2 { // the first one fetches it
+		for range 2 { // the first iteration fetches it
 			if states, err := s.store.List(t.Context()); err != nil || len(states) != n+1 || states["k0"].Err == nil || !strings.Contains(states["k0"].Err.Error(), "too large") {
 				t.Errorf("%+v, %v", states, err)
 			}

@@ -10,7 +10,7 @@ func TestForget(t *testing.T) {
 				s.Errorf("%v, %v", gone, err)
 			}
 		}
-		forget(false) // there is none
+		forget(false) // there is no claim
 		c := claimed(s, s.store, "r1")
 		forget(false) // it is held
 		pending := done("r1")

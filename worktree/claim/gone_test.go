@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// collected is refs of a repository whose git gc runs just before a claim's ref moves.
+// collected is refs of a repository where git gc runs just before a claim's ref moves.
 type collected struct {
 	refs
 	gc func()
@@ -19,7 +19,7 @@ func (c collected) swap(ctx context.Context, key, old, new string, also ...git.E
 	return c.refs.swap(ctx, key, old, new, also...)
 }
 
-// Until the ref is at it, nothing keeps a claim's commit from git gc --prune=now.
+// Until the ref points to it, nothing protects a claim's commit from git gc --prune=now.
 func TestCommitIsCollected(t *testing.T) {
 	everywhere(t, func(s *site) {
 		refs := s.store.refs

@@ -11,20 +11,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Process is a process as those on other machines see it.
+// Process identifies a process across machines.
 type Process struct {
 	Host    string
 	PID     int
 	Started string // see [proc.Started]
 }
 
-// is reports whether the holder is this very process.
+// is reports whether the holder is this process.
 func (p Process) is(h Holder) bool {
 	return p == Process{Host: h.Host, PID: h.PID, Started: h.Started}
 }
 
-// Self describes this process. The host is its name and a digest of the machine's id and PID namespace, so that two
-// machines or containers of one name are not mistaken for each other.
+// Self describes this process. The host consists of its name and a digest of the machine ID and the PID namespace, so that
+// two machines or containers with one name are told apart.
 func Self() (Process, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -38,7 +38,8 @@ func Self() (Process, error) {
 	return Process{Host: name + "-" + git.Digest(append([]string{name}, machine()...)...), PID: pid, Started: started}, nil
 }
 
-// uptime is a clock that all processes of this host share, that nobody sets, and that stands still while the machine sleeps.
+// uptime reads a clock that all processes of this host share. Nobody can set it, and it stands still while the machine
+// sleeps.
 func uptime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(awake, &t) // always nil

@@ -2,7 +2,7 @@ package claim
 
 import "golang.org/x/sys/unix"
 
-// machine names the machine.
+// machine returns the machine's ID.
 func machine() []string {
 	id, err := unix.Sysctl("kern.uuid")
 	if err != nil {
@@ -11,5 +11,5 @@ func machine() []string {
 	return []string{id}
 }
 
-// awake is the clock of uptime. CLOCK_MONOTONIC goes on while the machine sleeps here.
+// awake is the clock of uptime. On macOS, CLOCK_MONOTONIC also runs while the machine sleeps.
 const awake = unix.CLOCK_UPTIME_RAW

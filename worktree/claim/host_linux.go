@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initialPIDs is the kernel's fixed name of the machine's own PID namespace.
+// initialPIDs is the kernel's fixed name of the host's PID namespace.
 const initialPIDs = "pid:[4026531836]"
 
-// machine names the machine, and the PID namespace where it is not the machine's own. A container's machine id may be
-// its image's, so that there the boot counts, too.
+// machine returns the machine ID, and the PID namespace unless it is the host's. A container's machine ID may come from its
+// image, so in a container the boot ID is added.
 func machine() []string {
 	var parts []string
 	id, err := os.ReadFile("/etc/machine-id")

@@ -10,12 +10,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// A run whose claim could not be left, because the remote declined or did not answer, has a file in a folder that all
-// clones of this host share: its work waits here, although its process is gone. The file's time says until when.
+// leftFile returns the file of a run whose claim could not be left because the remote declined or did not answer. The file
+// is in a folder that all clones of this host share. It says that the run's work waits here although its process is gone.
+// The file's time is the end of the wait.
 
 func (s *Store) leftFile(run string) string { return filepath.Join(s.left, git.Digest(run)) }
 
-// isLeft reports that the run waits on this host to be continued.
+// isLeft reports whether the run waits on this host to be continued.
 func (s *Store) isLeft(h Holder) bool {
 	if left(h) || s.left == "" || h.Host != s.self.Host {
 		return left(h)
@@ -24,7 +25,7 @@ func (s *Store) isLeft(h Holder) bool {
 	return err == nil && s.now().Before(info.ModTime())
 }
 
-// leaveHere stores that the run waits until then, and forgets those that do not wait any more.
+// leaveHere records that the run waits until the given time, and deletes the files of runs that no longer wait.
 func (s *Store) leaveHere(run string, until time.Time) error {
 	if s.left == "" {
 		return nil
@@ -35,7 +36,7 @@ func (s *Store) leaveHere(run string, until time.Time) error {
 	}
 	for _, file := range files {
 		if info, err := file.Info(); err == nil && s.now().After(info.ModTime()) {
-			_ = os.Remove(filepath.Join(s.left, file.Name())) // it says nothing any more
+			_ = os.Remove(filepath.Join(s.left, file.Name())) // expired, so a file that stays does no harm
 		}
 	}
 	if err != nil {
@@ -44,9 +45,10 @@ func (s *Store) leaveHere(run string, until time.Time) error {
 	return s.put(s.leftFile(run), "", until)
 }
 
-// put makes a file of this host's with a time, unless that is zero. Others see all of it or none.
+// put writes a file of this host's with a time, unless that is zero. Other processes see the complete file or none.
 func (s *Store) put(path, content string, at time.Time) error {
-	// Beside the folder: in it, another process would take a file whose time is not set yet for an old one.
+	// The temporary file is outside of the folder: in it, another process could take a file whose time is not set yet for
+	// an expired one.
 	f, err := os.CreateTemp(filepath.Dir(s.left), "left-")
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (s *Store) put(path, content string, at time.Time) error {
 	return err
 }
 
-// continues forgets that the run waits.
+// continues deletes the run's file: the run no longer waits.
 func (s *Store) continues(run string) error {
 	if s.left == "" {
 		return nil

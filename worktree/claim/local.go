@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// localRefs keeps claims in the repository itself.
+// localRefs stores claims in the repository itself.
 type localRefs struct {
 	git    git.Runner
 	prefix string
 }
 
-// errNoRemote: branches are published to a remote, and this claim is on none.
+// errNoRemote means that branches cannot be published together with a claim that is not on a remote.
 var errNoRemote = errors.New("the claim is on no remote")
 
 func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
@@ -25,7 +25,8 @@ func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.E
 		return errNoRemote
 	}
 	var err error
-	// A refusal whose reason is gone when the ref is read, such as a claim that was just released, is tried again.
+	// The reason of a refusal may be gone when the ref is read, for example because the claim was just released. Then try
+	// again.
 	for range maxTries {
 		err = l.git.MoveRefs(ctx, git.Edit{Ref: l.prefix + key, New: new, Old: old})
 		if errors.Is(err, git.ErrMoved) {
@@ -42,7 +43,7 @@ func (localRefs) push(context.Context, git.Edit) error { return errNoRemote }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
 	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(contents)", "--", l.prefix+key)
-	if git.Failed(err) { // its commit is missing
+	if git.Failed(err) { // the commit is missing
 		at, err := l.git.Refs(ctx, l.prefix+key)
 		return at[l.prefix+key], "", err
 	}
@@ -50,7 +51,7 @@ func (l localRefs) read(ctx context.Context, key string) (commit, message string
 		return "", "", err
 	}
 	out, found := strings.CutPrefix(out, l.prefix+key+" ")
-	if !found { // there is none, or one below that name
+	if !found { // no such ref, or only refs below that name
 		return "", "", nil
 	}
 	commit, message, _ = strings.Cut(out, " ")
@@ -61,7 +62,7 @@ func (l localRefs) written(key string) time.Time { return l.git.RefTime(l.prefix
 
 func (l localRefs) list(ctx context.Context) (map[string]string, error) {
 	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
-	if git.Failed(err) { // a ref whose commit is missing fails it
+	if git.Failed(err) { // a ref with a missing commit makes the command fail
 		return l.listSound(ctx)
 	}
 	if err != nil {
@@ -76,7 +77,7 @@ func (l localRefs) list(ctx context.Context) (map[string]string, error) {
 	return messages, nil
 }
 
-// listSound lists the claims where some have no commit. These have no message.
+// listSound lists the claims if some commits are missing. Claims without a commit get an empty message.
 func (l localRefs) listSound(ctx context.Context) (map[string]string, error) {
 	at, err := l.git.Refs(ctx, l.prefix)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	gittest.Isolate()
-	// Every step writes real objects; a longer run is: go test -rapid.checks=1000
+	// Every step writes real objects; for a longer run: go test -rapid.checks=1000
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
@@ -29,14 +29,14 @@ const (
 	prefix = "refs/ralph/claims/"
 )
 
-// site is a repository with its claims: one machine.
+// site is a repository with its claims, on one machine.
 type site struct {
 	*testing.T
 	dir   string
 	store *Store
 }
 
-// newSite makes a repository that keeps its claims itself, or on a bare remote.
+// newSite makes a repository that stores its claims itself, or on a bare remote.
 func newSite(t *testing.T, remote bool) *site {
 	t.Helper()
 	s := &site{T: t, dir: filepath.Join(t.TempDir(), "project")}
@@ -72,7 +72,7 @@ func (s *site) open(remote bool) *Store {
 	return New(c)
 }
 
-// clone is another machine with the same remote.
+// clone makes another machine's clone of the same remote.
 func (s *site) clone(host string) *site {
 	s.Helper()
 	c := &site{T: s.T, dir: filepath.Join(s.TempDir(), "clone")}
@@ -107,7 +107,7 @@ func (s *site) script(path, content string) {
 	}
 }
 
-// everywhere runs a test with claims in the repository and on a remote.
+// everywhere runs a test with claims in the repository and with claims on a remote.
 func everywhere(t *testing.T, test func(s *site)) {
 	t.Parallel()
 	for name, remote := range map[string]bool{"local": false, "remote": true} {
@@ -128,7 +128,7 @@ func claimed(t testing.TB, s *Store, run string) *Claim {
 	return c
 }
 
-// state is the state of "k".
+// state returns the state of the claim on "k".
 func (s *site) state(store *Store) State {
 	s.Helper()
 	states, err := store.List(s.Context())
@@ -138,14 +138,14 @@ func (s *site) state(store *Store) State {
 	return states["k"]
 }
 
-// crashed is the store as another process of the host sees it when all others are dead.
+// crashed returns the store as seen by another process of the host when all others are dead.
 func (s *Store) crashed() *Store {
 	c := *s
 	c.alive = func(int, string) bool { return false }
 	return &c
 }
 
-// later is the store after some time.
+// later returns the store as seen after some time.
 func (s *Store) later(d time.Duration) *Store {
 	c := *s
 	c.now = func() time.Time { return time.Now().Add(d) }

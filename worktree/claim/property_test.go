@@ -20,7 +20,7 @@ type memoryRefs struct {
 	at      map[string]string
 	message func(commit string) string
 	lose    bool
-	cut     func() // called when a swap has arrived; nil: none
+	cut     func() // called when a swap has arrived; may be nil
 }
 
 var _ refs = (*memoryRefs)(nil)
@@ -85,7 +85,7 @@ func messageIn(t interface{ Fatal(args ...any) }, objects git.Store, commit stri
 	return git.Body(string(content))
 }
 
-// loseAnswers gives the store refs in memory. losing runs a step whose answer is lost.
+// loseAnswers makes the store use refs in memory. losing runs a step whose answer is lost.
 func loseAnswers(t *testing.T, s *Store) (losing func(step func() error)) {
 	t.Helper()
 	refs := &memoryRefs{at: map[string]string{}}
@@ -101,7 +101,7 @@ func loseAnswers(t *testing.T, s *Store) (losing func(step func() error)) {
 	}
 }
 
-// A claim whose answer was lost stays ours, whatever it was an answer to.
+// A claim stays held after the answer to any of its swaps was lost.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, false)
@@ -127,7 +127,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A claim that is cut short while it is being taken is given back, to the run of this machine that had it before if there was one.
+// A claim whose taking is interrupted is given back, to the run of this machine that had it before, if any.
 func TestClaimCutShort(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ before, host, want string }{
@@ -158,7 +158,7 @@ func TestClaimCutShort(t *testing.T) {
 	}
 }
 
-// Giving up a claim can be tried again after the answer was lost, and does not forget what was to be left.
+// Giving up a claim can be repeated after the answer was lost, and keeps the record that was to be left.
 func TestLostAnswersAtTheEnd(t *testing.T) {
 	t.Parallel()
 	record := done("run-1")
@@ -226,8 +226,8 @@ type actor struct {
 }
 
 // TestClaimProperties lets three processes on two machines claim, renew, record, leave, finish, release, crash and wait in
-// any order, with answers getting lost. Never do two believe that they hold the claim, its generation only grows, and no
-// attempt that a holder has recorded is forgotten.
+// any order, while answers get lost. Two never believe that they hold the claim, the generation only grows, and no recorded
+// attempt is forgotten.
 func TestClaimProperties(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, false)
@@ -247,8 +247,8 @@ func TestClaimProperties(t *testing.T) {
 			actors = append(actors, &actor{store: &store})
 		}
 		pid, run, generation := len(actors), 0, 0
-		recorded, possible := 0, 0 // attempts that are recorded for sure, and at most
-		held := ""                 // the commit at which generation was seen
+		recorded, possible := 0, 0 // the certain and the maximum number of recorded attempts
+		held := ""                 // commit at which generation was seen
 		pick := func(t *rapid.T) *actor { return rapid.SampledFrom(actors).Draw(t, "actor") }
 		// do runs one step of a holder, whose answer may get lost.
 		do := func(t *rapid.T, a *actor, step func() error) error {

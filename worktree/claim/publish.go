@@ -8,13 +8,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// errSlow ends a push for which renewals cannot wait.
+// errSlow ends a push that takes too long: renewals wait for it.
 var errSlow = errors.New("it takes too long for one step with the claim")
 
-// Publish moves a branch of the remote, replaces the record, but for its mark, and renews the claim: all in one step, or
-// nothing. So nobody who has lost the claim moves the branch, and whoever has the claim next knows what is published. It fails with
-// ErrLost or as [git.Runner.Push] does. Only a branch that takes longer than half of the claim's life, and one on a remote that
-// moves one ref after the other, moves alone, right after a renewal.
+// Publish moves a branch of the remote, replaces the record, except for its mark, and renews the claim, all in one
+// transaction. So nobody who has lost the claim can move the branch, and the next holder knows what was published. It fails
+// with ErrLost or like [git.Runner.Push]. The branch moves separately, right after a renewal, if the push takes longer than
+// half of the remaining time, or if the remote cannot move several refs in one transaction.
 func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 	soon, cancel := context.WithTimeoutCause(ctx, c.Left()/2, errSlow)
 	err := c.publish(soon, r, branch)
@@ -22,7 +22,7 @@ func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 	cancel()
 	if apart {
 		first := c.Record()
-		if r.Pending == nil { // what has passed counts only where the branch has it
+		if r.Pending == nil { // the record of checked commits is valid only once the branch has them
 			first = r
 		}
 		if err = c.renew(ctx, &first); err == nil {
@@ -38,7 +38,7 @@ func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 	return nil
 }
 
-// publish is Publish in one step. Without a branch it is a renewal.
+// publish makes one attempt at Publish's transaction. Without a branch it is a renewal.
 func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error
 		}
 		return c.take(ctx, at, c.Holder(), r, branch...)
 	})
-	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrAway)) { // it may have arrived
+	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrAway)) { // the push may have arrived
 		c.setRecord(r)
 	}
 	return err

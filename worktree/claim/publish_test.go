@@ -13,7 +13,7 @@ import (
 
 const branch = git.Heads + "ralph/k"
 
-// on is where a ref is on the remote; empty: nowhere.
+// on returns the commit of a ref on the remote, or "".
 func (s *site) on(ref string) string {
 	s.Helper()
 	return s.sh("git", "-C", s.bare(), "for-each-ref", "--format=%(objectname)", ref)
@@ -26,7 +26,7 @@ func (s *site) made(what string) string {
 	return s.git("rev-parse", "HEAD")
 }
 
-// The branch and the record change together, at a remote that moves refs together and at one that does not.
+// Branch and record change together, on remotes with and without atomic pushes.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	for name, atomic := range map[string]string{"together": "true", "one after the other": "false"} {
@@ -42,7 +42,7 @@ func TestPublish(t *testing.T) {
 			old := ""
 			for _, what := range []string{"first", "second"} {
 				tip := s.made(what)
-				for range 2 { // the second time the branch is there already
+				for range 2 { // the second time the branch is already there
 					if err := c.Publish(t.Context(), Record{Run: "r1", Outcome: what}, git.Edit{Ref: branch, Old: old, New: tip}); err != nil {
 						t.Fatal(err)
 					}
@@ -59,7 +59,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// What keeps the one from changing keeps the other.
+// A failure that prevents one change prevents the other.
 func TestPublishRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -115,12 +115,12 @@ func TestPublishRefused(t *testing.T) {
 	}
 }
 
-// A push that takes long does not cost the claim: the commits are sent first, while others renew it.
+// A slow push does not lose the claim: the commits are sent first, while renewals continue.
 func TestPublishSlowly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	began, tip := filepath.Join(t.TempDir(), "began"), s.made("work")
-	// A push with the claim in it waits for ever, the first time.
+	// The first push that contains the claim blocks forever.
 	s.script(filepath.Join(s.bare(), "hooks", "pre-receive"), `if grep -q ralph/claims && ! test -e '`+began+`' && test -e '`+began+`.now'; then : >'`+began+`'; read forever <'`+began+`.never'; fi`)
 	s.sh("mkfifo", began+".never") // nobody writes to it
 	c, err := s.store.Claim(t.Context(), "k", Holder{Owner: "r1", Run: "r1"}, 3*time.Second)
@@ -153,7 +153,7 @@ func (d *deaf) swap(ctx context.Context, key, old, new string, also ...git.Edit)
 	return err
 }
 
-// What has arrived although its answer was lost stays, whatever is done with the claim next.
+// A change that arrived although its answer was lost stays, whatever is done with the claim next.
 func TestPublishWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -176,7 +176,7 @@ func TestPublishWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A renewal waits for a publication that hangs no longer than its context lasts.
+// A renewal waits for a hanging publication only as long as its context lasts.
 func TestRenewWhilePublishing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -195,7 +195,7 @@ func TestRenewWhilePublishing(t *testing.T) {
 	}
 }
 
-// Where the claim is not on a remote, nothing is published with it.
+// If the claim is not on a remote, nothing can be published with it.
 func TestPublishNowhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, false)

@@ -13,85 +13,85 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// version is the format of the document. An older ralph refuses a newer document.
+// version is the format version of the document. An older ralph refuses a newer document.
 const version = 1
 
-// maxCount is more than anything is ever counted to. Whoever may push to the remote can write a claim whose next count would be none.
+// maxCount is larger than any real count. Anybody with push access can write a claim, and a forged count must not overflow.
 const maxCount = 1 << 40
 
-// Holder is who holds a claim.
+// Holder identifies the holder of a claim.
 type Holder struct {
-	Owner      string    `json:"owner"` // unique id of the ralph process's sweep or run
+	Owner      string    `json:"owner"` // unique ID of the ralph process's sweep or run
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`     // 0: no process; the run waits to be continued
-	Started    string    `json:"started"` // start time of that process, so that a reused PID is not mistaken for it
+	Started    string    `json:"started"` // start time of that process; detects a reused PID
 	Run        string    `json:"run"`
 	Generation int       `json:"-"` // fencing number; grows with every take-over
 	Expires    time.Time `json:"expires"`
-	// Until is the same on the host's own clock, which nobody sets and which stands still while the machine sleeps.
+	// Until is the expiry on the host's own clock, which nobody can set and which stands still while the machine sleeps.
 	Until time.Duration `json:"until,omitempty"`
-	Hash  string        `json:"hash"`            // of the frozen issue
-	Place string        `json:"place,omitempty"` // where on the host the run is known
-	Mark  string        `json:"-"`               // for the record, unless it has one
+	Hash  string        `json:"hash"`            // hash of the frozen issue
+	Place string        `json:"place,omitempty"` // path of the run's state on the host
+	Mark  string        `json:"-"`               // mark for the record, unless it has one
 }
 
-// Record is what is known of an issue's runs, on whichever machine they were. All limits are judged by it.
+// Record describes the issue's runs so far, on all machines. All limits are checked against it.
 type Record struct {
-	Run      string    `json:"run,omitempty"`     // the latest
-	Host     string    `json:"host,omitempty"`    // of that run, as people know it
-	Outcome  string    `json:"outcome,omitempty"` // of that run
-	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
+	Run      string    `json:"run,omitempty"`     // the latest run
+	Host     string    `json:"host,omitempty"`    // host of that run, as people know it
+	Outcome  string    `json:"outcome,omitempty"` // outcome of that run
+	Hash     string    `json:"hash,omitempty"`    // hash of the issue's text in that run
 	Tip      string    `json:"tip,omitempty"`
-	At       time.Time `json:"at,omitzero"`        // when the outcome was decided, by that machine's clock
-	Runs     int       `json:"runs,omitempty"`     // that have ended
-	Attempts int       `json:"attempts,omitempty"` // used up, since a person last took over
-	Failures int       `json:"failures,omitempty"` // those that used up no attempt included
-	Rounds   int       `json:"rounds,omitempty"`   // follow-up rounds
-	Spend    Spend     `json:"spend,omitzero"`     // since a person last took over, by the present run, too
-	// Open is the part of Spend whose runs have not come to their end, by run.
+	At       time.Time `json:"at,omitzero"`        // time of the decision about the outcome, by that machine's clock
+	Runs     int       `json:"runs,omitempty"`     // number of runs that have ended
+	Attempts int       `json:"attempts,omitempty"` // attempts used up since a person last took over
+	Failures int       `json:"failures,omitempty"` // failures, including those that used up no attempt
+	Rounds   int       `json:"rounds,omitempty"`   // number of follow-up rounds
+	Spend    Spend     `json:"spend,omitzero"`     // use since a person last took over, including the present run
+	// Open is the part of Spend that belongs to runs without an end, by run.
 	Open    map[string]Spend `json:"open,omitempty"`
 	RetryAt time.Time        `json:"retry_at,omitzero"`
-	// Parked are the agents that were unavailable, in the caller's format.
+	// Parked lists the unavailable agents, in the caller's format.
 	Parked json.RawMessage `json:"parked,omitempty"`
-	// Asked is what a person has asked the next run for, in the caller's format, and Commands are the ids of the last commands
-	// that were carried out.
+	// Asked is a person's request to the next run, in the caller's format. Commands lists the IDs of the last commands that
+	// were carried out.
 	Asked    json.RawMessage `json:"asked,omitempty"`
 	Commands []string        `json:"commands,omitempty"`
-	// Pending are the steps that are still to be reported to the tracker, in the caller's format.
+	// Pending lists the steps that the tracker still has to be told about, in the caller's format.
 	Pending json.RawMessage `json:"pending,omitempty"`
-	// Passed are commits that have been checked and pushed by a run that has not ended; nil: there are none.
+	// Passed describes commits that a run without an end has checked and pushed; nil if there are none.
 	Passed *Passed `json:"passed,omitempty"`
-	// Stopped: a person has stopped that run, or taken the issue away from it.
+	// Stopped says that a person has stopped that run, or has taken the issue away from it.
 	Stopped bool `json:"stopped,omitempty"`
-	// Mark is in the issue's report: by it whoever has the claim finds the report of another installation. It never changes
-	// while there is a record.
+	// Mark is a text in the issue's report. By it, the claim's holder finds the report that another installation wrote. It
+	// never changes while the record exists.
 	Mark string `json:"mark,omitempty"`
-	// Finished: the issue is a person's now. Finish sets it.
+	// Finished says that the issue now belongs to a person. Finish sets it.
 	Finished bool `json:"finished,omitempty"`
 }
 
-// Passed are the commits of a run that are still to be published.
+// Passed describes commits of a run that still have to be published.
 type Passed struct {
 	Run     string    `json:"run"`
-	Hash    string    `json:"hash"` // of the issue's text that was worked
+	Hash    string    `json:"hash"` // hash of the issue's text in that run
 	Tip     string    `json:"tip"`
-	Answers time.Time `json:"answers,omitzero"` // up to when they answer what people said on the request; zero: there was none
-	Asked   string    `json:"asked,omitempty"`  // the command that asked for them
+	Answers time.Time `json:"answers,omitzero"` // time of the latest comment on the request that the commits answer; zero: none
+	Asked   string    `json:"asked,omitempty"`  // the command that asked for the commits
 }
 
-// Spend is what agents used.
+// Spend is the use of models by agents.
 type Spend struct {
-	Input      int64   `json:"input,omitempty"` // tokens
+	Input      int64   `json:"input,omitempty"` // tokens, like the next three
 	Output     int64   `json:"output,omitempty"`
 	CacheRead  int64   `json:"cache_read,omitempty"`
 	CacheWrite int64   `json:"cache_write,omitempty"`
 	CostUSD    float64 `json:"cost_usd,omitempty"`
-	Estimated  int64   `json:"estimated,omitempty"` // of the tokens
-	Unpriced   int64   `json:"unpriced,omitempty"`  // of the tokens; their cost is not known
+	Estimated  int64   `json:"estimated,omitempty"` // number of those tokens that were estimated
+	Unpriced   int64   `json:"unpriced,omitempty"`  // number of those tokens whose cost is unknown
 }
 
-// document is the message of a claim's commit. The nonce makes every commit unique: two pushes of one commit would both
-// be told that they won.
+// document is the message of a claim's commit. The nonce makes every commit unique: if two claimants pushed the same
+// commit, both would be told that they won.
 type document struct {
 	Version    int     `json:"version"`
 	Nonce      string  `json:"nonce"`
@@ -100,7 +100,7 @@ type document struct {
 	Record     Record  `json:"record,omitzero"`
 }
 
-// empty reports that the document says nothing that has to be kept. A mark alone is of no report.
+// empty reports whether the document has nothing to keep. A mark alone belongs to no report.
 func (d document) empty() bool {
 	d.Record.Mark = ""
 	return d.Holder == nil && reflect.ValueOf(d.Record).IsZero()
@@ -112,7 +112,7 @@ func (d document) encode() (string, error) {
 	return git.Printable(d.subject()) + "\n\n" + string(text), err
 }
 
-// subject says for people what the claim is: git log shows it.
+// subject describes the claim for people; git log shows it.
 func (d document) subject() string {
 	r := d.Record
 	switch h := d.Holder; {
@@ -128,10 +128,10 @@ func (d document) subject() string {
 	return "Run " + r.Run + " has ended: " + r.Outcome
 }
 
-// tooLarge stands for the message of a commit that is not read.
+// tooLarge stands in for the message of a commit that is too large to read.
 const tooLarge = "too large"
 
-// decode reads a message: the document is the first line that begins as one.
+// decode parses a message. The document is the first line that begins with a brace.
 func decode(message string) (document, error) {
 	if message == tooLarge {
 		return document{}, errors.New("it is too large for a claim")

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// done is the record of a finished run.
+// done returns the record of a finished run.
 func done(run string) Record {
 	return Record{
 		Run: run, Host: "here", Outcome: "succeeded", Hash: "h", Tip: "t", At: time.Unix(5, 0).UTC(), Attempts: 2, Rounds: 1,
@@ -24,7 +24,7 @@ func done(run string) Record {
 
 func same(a, b Record) bool { return reflect.DeepEqual(a, b) }
 
-// A finished claim leaves its record, which goes from holder to holder.
+// A finished claim leaves its record, which passes from holder to holder.
 func TestFinish(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx, r := s.Context(), s.store
@@ -71,7 +71,7 @@ func TestFinish(t *testing.T) {
 	})
 }
 
-// The mark of an issue's report is that of whoever was first to claim it, while anything is recorded of the issue.
+// The mark of an issue's report is set by the first holder, and stays while the issue has a record.
 func TestMark(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx := s.Context()
@@ -82,7 +82,7 @@ func TestMark(t *testing.T) {
 			}
 			return c
 		}
-		if err := claim(s.store, "run-1", "one").Release(ctx); err != nil { // of no report
+		if err := claim(s.store, "run-1", "one").Release(ctx); err != nil { // belongs to no report
 			s.Fatal(err)
 		}
 		c := claim(s.store, "run-2", "two")
@@ -105,7 +105,7 @@ func TestMark(t *testing.T) {
 	})
 }
 
-// What a run records is kept by whoever takes the claim over, until the claim is finished.
+// A run's record stays when the claim is taken over, until the claim is finished.
 func TestRecordOutlivesItsHolder(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx := s.Context()
@@ -118,9 +118,9 @@ func TestRecordOutlivesItsHolder(t *testing.T) {
 			s.Fatalf("it is not held any more: %+v", got)
 		}
 		for i, give := range []func(*Claim) error{
-			func(*Claim) error { return nil }, // by a crash
+			func(*Claim) error { return nil }, // a crash
 			func(c *Claim) error { return c.Release(ctx) },
-			func(c *Claim) error { return c.Leave(ctx, "run-1", ttl) }, // pending steps are for anybody
+			func(c *Claim) error { return c.Leave(ctx, "run-1", ttl) }, // pending steps may be done by anybody
 		} {
 			heir := claimed(s, s.store.crashed(), "run-2")
 			if got := heir.Record(); !same(got, want) {
@@ -133,7 +133,7 @@ func TestRecordOutlivesItsHolder(t *testing.T) {
 				s.Fatalf("after heir %d: %+v", i, got)
 			}
 		}
-		last := claimed(s, s.store, "run-4") // nobody's process has died this time
+		last := claimed(s, s.store, "run-4") // this time no process has died
 		if err := last.SetRecord(ctx, Record{Run: "run-4", Attempts: 2}); err != nil {
 			s.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestRecordOutlivesItsHolder(t *testing.T) {
 	})
 }
 
-// A claim that cannot be read is refused, and the others are listed.
+// An unreadable claim is refused, and the others are listed.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -188,7 +188,7 @@ func TestUnreadable(t *testing.T) {
 			if at := s.git("rev-parse", prefix+"bad"); at != commit {
 				t.Error("the claim was changed")
 			}
-			s.git("pack-refs", "--all") // as git gc does
+			s.git("pack-refs", "--all") // like git gc
 			later := s.store.later(2 * unreadableTTL)
 			if states, err = later.List(t.Context()); err != nil || states["bad"].Broken != (c.want == nil) || states["bad"].Gone != (c.want == nil) || states["k"].Broken {
 				t.Errorf("list after its lease: %+v, %v", states, err)
@@ -223,12 +223,12 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A ref that is no claim does not hide the others.
+// A ref that is not a claim does not hide the others.
 func TestBadRefs(t *testing.T) {
 	everywhere(t, func(s *site) {
-		away, store := s.dir, s.store // where the claims are
+		away, store := s.dir, s.store // the repository with the claims
 		if _, remote := store.refs.(remoteRefs); remote {
-			away, store = s.bare(), s.clone("other").store // its commits have to be fetched
+			away, store = s.bare(), s.clone("other").store // the commits have to be fetched
 		}
 		claimed(s, store, "r1")
 		bad := map[string]string{
@@ -264,7 +264,7 @@ func TestBadRefs(t *testing.T) {
 				s.Errorf("claim of %s: %v", key, err)
 			}
 		}
-		if later := s.store.later(2 * unreadableTTL); away == s.dir { // nobody can have it any more
+		if later := s.store.later(2 * unreadableTTL); away == s.dir { // nobody can hold it any more
 			states, err := later.List(s.Context())
 			for key := range bad {
 				if got := states[key]; err != nil || got.Err != nil || !got.Gone {
@@ -281,8 +281,7 @@ func TestBadRefs(t *testing.T) {
 	})
 }
 
-// A claim that nobody can read goes when a person says so, on a remote too; one that can be read, and one of a newer version,
-// stay.
+// An unreadable claim can be dropped on request, also on a remote. A readable one, and one of a newer version, stays.
 func TestDrop(t *testing.T) {
 	everywhere(t, func(s *site) {
 		for key, message := range map[string]string{"bad": "no claim", "newer": `{"version":99,"generation":1}`} {
@@ -305,7 +304,7 @@ func TestDrop(t *testing.T) {
 	})
 }
 
-// What a remote does not send may be the claim of somebody at work.
+// A claim that a remote does not send may belong to somebody at work.
 func TestDropOfWhatIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -318,7 +317,7 @@ func TestDropOfWhatIsNotSent(t *testing.T) {
 	}
 }
 
-// The first line is for people; the document is found below it, and where older claims have it.
+// The first line is for people. The document is found below it, and also without it, as in older claims.
 func TestSubject(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -346,7 +345,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// A record that could not be written in time, because a renewal hangs, is written by a later renewal.
+// A record that could not be written in time because a renewal hangs is written by a later renewal.
 func TestRecordWhileRenewing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -368,7 +367,7 @@ func TestRecordWhileRenewing(t *testing.T) {
 	}
 }
 
-// A claim that somebody has made huge on the remote, where it takes next to nothing, is not read.
+// A claim made huge on the remote, where it takes hardly any space, is not read.
 func TestHugeClaim(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -378,7 +377,7 @@ func TestHugeClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.sh("git", "-C", s.bare(), "update-ref", prefix+"huge", commit)
-	for range 2 { // it is here then
+	for range 2 { // the second time it is stored here
 		states, err := s.store.List(t.Context())
 		if state := states["huge"]; err != nil || state.Err == nil || !strings.Contains(state.Err.Error(), "it is too large for a claim") || len(state.Record.Run) > 0 {
 			t.Errorf("%d bytes, %v, %v", len(state.Record.Run), state.Err, err)
@@ -389,7 +388,7 @@ func TestHugeClaim(t *testing.T) {
 	}
 }
 
-// A claim that is not read takes the place of no other.
+// A claim that is too large to read does not displace another.
 func TestLargeClaimBesideHugeOnes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -407,7 +406,7 @@ func TestLargeClaimBesideHugeOnes(t *testing.T) {
 	}
 }
 
-// Many large claims are not read either, and take the place of no other.
+// Many large claims are not read either, and displace no other.
 func TestManyLargeClaims(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

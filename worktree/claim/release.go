@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Finish gives the claim up and leaves the record, marked as finished. It does nothing for a released claim, and fails
-// with ErrLost for a lost one.
+// Finish gives the claim up and leaves the record, marked as finished. It does nothing for a released claim, and fails with
+// ErrLost for a lost one.
 func (c *Claim) Finish(ctx context.Context, r Record) error {
 	r.Finished = true
 	return c.End(ctx, r)
 }
 
-// End gives the claim up and leaves the record for whoever has the issue next. It does nothing for a released claim, and
-// fails with ErrLost for a lost one.
+// End gives the claim up and leaves the record for the next holder. It does nothing for a released claim, and fails with
+// ErrLost for a lost one.
 func (c *Claim) End(ctx context.Context, r Record) error {
 	c.mu.Lock()
 	r.Mark = c.record.Mark
@@ -27,8 +27,8 @@ func (c *Claim) End(ctx context.Context, r Record) error {
 	return nil
 }
 
-// Release gives the claim up and leaves the record as it stands, or as an End that failed was to leave it: its answer may
-// have been lost. Releasing a lost or released claim is not an error.
+// Release gives the claim up and leaves the present record, or the one of an End that failed: the remote's answer may have
+// been lost. Releasing a lost or released claim is not an error.
 func (c *Claim) Release(ctx context.Context) error {
 	c.mu.Lock()
 	r := c.record
@@ -47,8 +47,8 @@ func (c *Claim) release(ctx context.Context, r Record) error {
 	return nil
 }
 
-// Leave gives the claim up so that only a claim with the same run can take it within ttl. With pending steps in the
-// record it is released instead, because anybody may do those. Leaving a lost or released claim is not an error.
+// Leave gives the claim up so that only the same run can take it within ttl. A claim with pending steps is released
+// instead, because anybody may do those steps. Leaving a lost or released claim is not an error.
 func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error {
 	h := c.Holder()
 	h.Run, h.PID, h.Started, h.Expires = run, 0, since(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
@@ -59,17 +59,18 @@ func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error 
 		return nil
 	}
 	if err != nil {
-		// Others on this host see then that the run waits, and this process that it may continue it.
+		// The file tells other processes on this host that the run waits, and this one that it may continue it.
 		return errors.Join(fmt.Errorf("leave claim %s: %w", c.key, err), c.store.leaveHere(run, h.Expires))
 	}
 	return nil
 }
 
-// backTime bounds the return of a claim whose taking was cut short.
+// backTime limits takeBack.
 const backTime = 5 * time.Second
 
-// takeBack gives a claim up that may have been taken although nobody has waited for the answer. A run of this machine that had the
-// claim before has it again. One of another machine had let it expire: nothing here can continue it.
+// takeBack gives a claim up that may have been taken although the caller stopped waiting for the answer. A run of this
+// machine that waited before gets the claim again. A run of another machine had let it expire, so nothing here can continue
+// it.
 func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 	ctx, cancel := context.WithTimeout(ctx, backTime)
 	defer cancel()
@@ -78,7 +79,7 @@ func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 	c.mu.Unlock()
 	switch err := c.find(ctx); {
 	case errors.Is(err, ErrLost):
-		return nil // it was not taken
+		return nil // the claim was not taken
 	case err != nil:
 		return err
 	case before.Run == "" || !c.store.ofThisMachine(before):
@@ -87,7 +88,7 @@ func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 	return c.Leave(ctx, before.Run, max(c.ttl, before.Expires.Sub(c.store.now())))
 }
 
-// leave swaps the claim for the document, or for no ref when the document says nothing.
+// leave swaps the claim for the document, or deletes the ref if the document is empty.
 func (c *Claim) leave(ctx context.Context, d document) error {
 	d.Generation = c.Holder().Generation
 	if err := c.begin(ctx); err != nil {

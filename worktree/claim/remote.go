@@ -15,14 +15,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/incoming"
 )
 
-// remoteRefs keeps claims on a remote, which does the compare-and-swap.
+// remoteRefs stores claims on a remote, which does the compare-and-swap.
 type remoteRefs struct {
 	git            git.Runner // may talk to the remote
-	objects        git.Store  // of this repository
+	objects        git.Store  // objects of this repository
 	prefix, remote string
-	most           int64         // bytes that one fetch may write
-	limit          time.Duration // of the fetch of all claims, and of that of each
-	unkept         *sync.Map     // claims that are not kept here, by their commits: they are fetched once
+	most           int64         // limit of one fetch, in bytes
+	limit          time.Duration // limit for fetching all claims, and again for fetching them one by one
+	unkept         *sync.Map     // claims that are not stored here, by commit, so that each is fetched only once
 }
 
 func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
@@ -30,10 +30,10 @@ func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.
 	if len(also) > 0 {
 		limit = git.TransferTime
 	}
-	// The claim is the last: its loss is told before that of a branch.
+	// The claim is the last edit, so its loss is reported before that of a branch.
 	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...)
 	moved, isMoved := errors.AsType[*git.MovedError](err)
-	_, blocked := errors.AsType[*git.BlockedError](err) // of this issue alone
+	_, blocked := errors.AsType[*git.BlockedError](err) // concerns this issue only
 	switch {
 	case blocked:
 		return err
@@ -85,11 +85,11 @@ func (c remoteRefs) list(ctx context.Context) (map[string]string, error) {
 	return messages, nil
 }
 
-// errUnsettled comes together with the claims that could be read.
+// errUnsettled is returned together with the claims that could be read.
 var errUnsettled = errors.New("claims change faster than they can be read")
 
-// readAll reads the refs that match the pattern and the messages of their commits. A claim that changes in between is
-// read again. One that stays where it is and cannot be read has no message.
+// readAll reads the refs that match the pattern and the messages of their commits. It reads a claim again that changes in
+// between. An unreadable claim that stays where it is gets no message.
 func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages map[string]string, err error) {
 	var before map[string]string
 	for range maxTries {
@@ -107,8 +107,8 @@ func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages m
 	return at, messages, fmt.Errorf("%w: %w", git.ErrRemote, errUnsettled)
 }
 
-// messages reads the claim commits, and fetches those that are not here: all at once, or else each by itself, if single
-// is set. A commit that is gone from the remote by then, or is none, is missing in the answer.
+// messages returns the messages of claim commits. It fetches missing commits all at once, or one by one if single is set.
+// The result lacks commits that are gone from the remote and objects that are not commits.
 func (c remoteRefs) messages(ctx context.Context, commits []string, single bool) (map[string]string, error) {
 	room := int64(largeMax)
 	known, err := c.here(ctx, commits, &room)
@@ -122,7 +122,7 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	}
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
-		// A commit that is gone fails the whole fetch: the caller reads the refs again.
+		// One missing commit fails the whole fetch: the caller reads the refs again.
 		all, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
 		err := c.fetch(all, known, &room, missing...)
 		hung := all.Err() != nil
@@ -139,18 +139,19 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	return known, nil
 }
 
-// The most that is read of one claim's commit, and of the large ones of a list, in bytes. Whoever may push to the remote can make each
-// of any size, in a few bytes. Few have more than some thousand.
+// Limits of one claim's commit, and of the large ones of a list together, in bytes. Anybody with push access can make each
+// claim any size with a few bytes. Few real claims exceed some thousand bytes.
 const (
 	claimMax = 4 << 20
 	large    = 64 << 10
 	largeMax = 16 << 20
 )
 
-// here reads those of the commits that are here. One that is too large says only this. room is what is left for the large ones.
+// here reads the commits that are in this repository. It returns tooLarge for those above the limits. room is the number of
+// bytes left for large ones.
 func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (map[string]string, error) {
 	known := map[string]string{}
-	local := c.git.With("GIT_NO_LAZY_FETCH=1") // a partial clone would fetch each one, with all that hangs on it
+	local := c.git.With("GIT_NO_LAZY_FETCH=1") // a partial clone would fetch each commit with everything it refers to
 	err := local.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
 		if o.Kind != "commit" {
 			return nil
@@ -169,7 +170,7 @@ func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (ma
 	return known, err
 }
 
-// fetchEach fetches what it can of the commits. They are tiny: a remote that takes longer for all of them hangs.
+// fetchEach fetches as many of the commits as it can. They are tiny: a remote that needs longer than the limit hangs.
 func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, room *int64, commits []string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
 	defer cancel()
@@ -177,6 +178,6 @@ func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, room
 		if ctx.Err() != nil {
 			return
 		}
-		_ = c.fetch(ctx, known, room, commit) // what is still missing shows that it failed
+		_ = c.fetch(ctx, known, room, commit) // the commits that are still missing show the failure
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Config says where claims are.
+// Config describes where claims are stored.
 type Config struct {
 	Git     git.Runner       // pinned to the repository; may talk to the remote
-	Objects git.Store        // of the repository
-	Remote  string           // name of the remote that holds the claims; empty: this repository
-	Prefix  string           // of the refs, such as "refs/ralph/claims/"
-	Self    Process          // this one
-	Left    string           // folder that all clones of this host share; empty: there is none
-	Now     func() time.Time // nil: this machine's clock; otherwise the time for which it is up goes by it, too
+	Objects git.Store        // objects of the repository
+	Remote  string           // name of the remote with the claims; empty: this repository
+	Prefix  string           // prefix of the refs, such as "refs/ralph/claims/"
+	Self    Process          // this process
+	Left    string           // folder shared by all clones of this host; empty: none
+	Now     func() time.Time // nil: this machine's clock; otherwise the uptime is adjusted to it, too
 }
 
-// Store is all claims of one repository.
+// Store reads and takes the claims of one repository.
 type Store struct {
 	refs    refs
 	objects git.Store
@@ -35,27 +35,27 @@ type Store struct {
 	// This process and the time; tests replace them.
 	self  Process
 	now   func() time.Time
-	up    func() time.Duration // of the host, without its sleep
+	up    func() time.Duration // uptime of the host, without sleep
 	alive func(pid int, started string) bool
 }
 
-// refs are the claim refs of a repository or of a remote.
+// refs stores the claim refs, in a repository or on a remote.
 type refs interface {
-	// swap moves the key's ref from exactly old to new, and the others with it; an empty one means that there is no ref.
-	// errSwap says that the ref was not at old. After any other error the ref may have moved or not.
+	// swap moves the key's ref from exactly old to new, and the other refs in the same transaction. "" means that there is
+	// no ref. It fails with errSwap if the ref is not at old. After any other error the ref may or may not have moved.
 	swap(ctx context.Context, key, old, new string, also ...git.Edit) error
-	// push moves another ref alone.
+	// push moves only another ref.
 	push(ctx context.Context, move git.Edit) error
-	// read returns the commit that the key's ref is at and its message; an empty commit means that there is no ref.
+	// read returns the commit and the message of the key's ref; the commit is "" if there is no ref.
 	read(ctx context.Context, key string) (commit, message string, err error)
 	// list returns the messages of all claims by key.
 	list(ctx context.Context) (map[string]string, error)
-	// written is when the key's ref was moved last; zero: not known.
+	// written returns the time at which the key's ref last moved; zero if unknown.
 	written(key string) time.Time
 }
 
-// New opens the claims of a repository, and notes this boot of the machine. Where that fails, claims of this boot have to expire
-// after the next one.
+// New opens the claims of a repository and records this boot of the machine. If that fails, claims of this boot have to
+// expire after the next boot.
 func New(c Config) *Store {
 	s := &Store{
 		objects: c.Objects,
@@ -70,7 +70,7 @@ func New(c Config) *Store {
 	if c.Now != nil {
 		s.now, s.up = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
 	}
-	_ = s.noteBoot() // as said
+	_ = s.noteBoot() // see the comment of New
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
@@ -87,9 +87,9 @@ func New(c Config) *Store {
 	return s
 }
 
-// Claim takes the issue: from nobody, from an expired holder, or from a holder of this host whose process is gone. It
-// fails with [*TakenError] or ErrVersion, or wraps git.ErrRemote. The claim is valid for ttl without Renew. Host, PID,
-// Started, Generation and Expires of the holder are filled in here. The caller has checked the key.
+// Claim takes the issue if nobody holds it, if its claim has expired, or if its holder is a process of this host that is
+// gone. It fails with [*TakenError] or ErrVersion, or wraps git.ErrRemote. The claim expires after ttl unless Renew is
+// called. Claim fills in the holder's Host, PID, Started, Generation and Expires. The caller has checked the key.
 func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
 	if h.Owner == "" {
 		return nil, fmt.Errorf("claim %s: the holder has no Owner", key)
@@ -99,13 +99,13 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	}
 	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
-	at, stuck := "", error(nil) // stuck: why the ref stays where it is, although nobody moves it
+	at, stuck := "", error(nil) // stuck: why the ref could not move although nobody else has moved it
 	waits := Holder{}
 	c.record.Mark = h.Mark
 	for range maxTries {
 		err := c.take(ctx, at, h, c.Record())
 		if err == nil {
-			if c.Left() < ttl/2 { // whoever sees it expired takes it, before this holder has renewed it
+			if c.Left() < ttl/2 { // others could see it expired and take it before the first renewal
 				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's life, which is %s", key, git.ErrAway, ttl)
 				return nil, errors.Join(err, c.takeBack(context.WithoutCancel(ctx), h, waits))
 			}
@@ -143,22 +143,22 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 		c.record, h.Generation = found.Record, found.Generation+1
 		c.record.Mark = cmp.Or(c.record.Mark, h.Mark)
 	}
-	if stuck != nil { // such as by a lock that a killed git has left
+	if stuck != nil { // for example because of a lock of a killed git
 		return nil, fmt.Errorf("claim %s: %s%s cannot be moved: %w", key, s.prefix, key, stuck)
 	}
 	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
 }
 
-// ours reports that the holder is an earlier try of the same claim whose answer was lost, or that its run was left to be
+// ours reports whether the holder is an earlier try of the same claim whose answer was lost, or a run that was left to be
 // continued.
 func (s *Store) ours(held, h Holder) bool {
 	return held.Run == h.Run && (s.isLeft(held) || held.Owner == h.Owner && s.self.is(held))
 }
 
-// left reports a claim that no process holds: its run waits to be continued.
+// left reports whether no process holds the claim, so that its run waits to be continued.
 func left(h Holder) bool { return h.PID == 0 }
 
-// gone reports whether the holder is known not to work any more, and leaves no work that waits on this host.
+// gone reports whether the holder has certainly stopped working and has left no work that waits on this host.
 func (s *Store) gone(h Holder) bool {
 	if !left(h) && s.isLeft(h) {
 		return false
@@ -167,16 +167,17 @@ func (s *Store) gone(h Holder) bool {
 		if !s.alive(h.PID, h.Started) {
 			return true
 		}
-		if h.Until > 0 { // without it, as in the claim of another version, nothing says that its ralph hangs before Expires does
-			// After the machine's sleep, or a clock that was set, its ralph has had no time to renew.
+		if h.Until > 0 { // without Until, only Expires can show that the holder hangs
+			// Use the uptime: after a sleep of the machine, or after a change of its clock, the holder has had no time to
+			// renew.
 			return s.up() > h.Until || h.Until > s.up()+2*MaxTTL
 		}
 	}
 	now := s.now()
-	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(2*MaxTTL)) // no clock that is about right wrote that
+	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(2*MaxTTL)) // the second case: only a wrong clock can have written that
 }
 
-// read reads one claim. The document is zero when there is none.
+// read reads one claim. The document is zero if there is none.
 func (s *Store) read(ctx context.Context, key string) (commit string, d document, err error) {
 	commit, message, err := s.refs.read(ctx, key)
 	if err != nil || commit == "" {
@@ -188,10 +189,11 @@ func (s *Store) read(ctx context.Context, key string) (commit string, d document
 	return commit, d, err
 }
 
-// unreadableTTL is how long a claim that cannot be read counts as held. A living holder has renewed it by then.
+// unreadableTTL is how long an unreadable claim counts as held. A living holder renews it before that.
 const unreadableTTL = time.Hour
 
-// abandoned reports that a claim which cannot be read, such as one whose commit is gone, has been left like that.
+// abandoned reports whether an unreadable claim, for example one whose commit is gone, has not been renewed for
+// unreadableTTL.
 func (s *Store) abandoned(key string, err error) bool {
 	at := s.refs.written(key)
 	return !errors.Is(err, ErrVersion) && !at.IsZero() && s.now().After(at.Add(unreadableTTL))
@@ -209,8 +211,8 @@ func (s *Store) unreadable(key string, err error) error {
 	return fmt.Errorf("%s cannot be read (%w); if no other ralph is at work, delete it with: %s", ref, err, remove)
 }
 
-// Drop removes a claim that cannot be read, unless a newer version has written it, or a remote has not sent it. A holder that
-// is at work finds it lost.
+// Drop removes an unreadable claim. It keeps one that a newer version wrote or that a remote has not sent. A holder that is
+// at work loses the claim.
 func (s *Store) Drop(ctx context.Context, key string) error {
 	at, message, err := s.refs.read(ctx, key)
 	if err != nil || at == "" {
@@ -226,7 +228,8 @@ func (s *Store) Drop(ctx context.Context, key string) error {
 	return s.refs.swap(ctx, key, at, "")
 }
 
-// Forget removes a claim that nobody holds, with its record, unless steps are still to be reported. gone says whether it has.
+// Forget removes a claim without a holder, and its record, unless steps are still pending. gone says whether it was
+// removed.
 func (s *Store) Forget(ctx context.Context, key string) (gone bool, err error) {
 	at, message, err := s.refs.read(ctx, key)
 	if err != nil || at == "" {
@@ -239,7 +242,7 @@ func (s *Store) Forget(ctx context.Context, key string) (gone bool, err error) {
 	return err == nil, err
 }
 
-// write writes the document's commit.
+// write stores the document as a commit.
 func (s *Store) write(d document) (string, error) {
 	message, err := d.encode()
 	if err != nil {
@@ -248,18 +251,18 @@ func (s *Store) write(d document) (string, error) {
 	return s.objects.Message(message, nil, s.now())
 }
 
-// State is a claim as others see it.
+// State describes a claim as read from its ref.
 type State struct {
-	Holder Holder // zero when nobody holds the claim, or Err is set
-	// Waits: the holder's run waits to be continued on this host.
+	Holder Holder // zero if nobody holds the claim, or if Err is set
+	// Waits says that the holder's run waits on this host to be continued.
 	Waits bool
-	// Gone: nobody holds the claim, or the holder is known not to work any more.
+	// Gone says that nobody holds the claim, or that its holder has certainly stopped working.
 	Gone bool
-	// Broken: it is Gone, and cannot be read.
+	// Broken says that the claim is Gone and unreadable.
 	Broken   bool
 	Record   Record
-	Finished *Record // the record when nobody holds the claim and the issue is finished
-	Err      error   // why the claim cannot be read; its issue may not be worked then
+	Finished *Record // the record if nobody holds the claim and the issue is finished
+	Err      error   // why the claim is unreadable; its issue may not be worked then
 }
 
 // List returns the state of all claims by key.
@@ -270,7 +273,7 @@ func (s *Store) List(ctx context.Context) (map[string]State, error) {
 	}
 	states := map[string]State{}
 	for key, message := range messages {
-		if refname.CheckKey(key) != nil { // a ref of somebody else's
+		if refname.CheckKey(key) != nil { // not one of ralph's refs
 			continue
 		}
 		states[key] = s.state(key, message)

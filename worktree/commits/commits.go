@@ -1,8 +1,8 @@
-// Package commits reads commits and their statistics for people, in this process.
+// Package commits reads commits and their statistics with go-git, in this process, to show them to people. Its callers are
+// the commands that show a run and, through a function in the configuration, reports.
 //
-// It only reads: the git program does all that writes, because go-git knows no linked worktrees and takes no lock on the
-// index. What it reads was checked before it came into the repository, and limits bound the work. Its callers are the
-// commands that show a run and, through a function in the configuration, reports. A [Repo] is safe for concurrent use.
+// It only reads. The git program does all writing, because go-git does not support linked worktrees and does not lock the
+// index. The objects were checked when they were imported, and limits bound the work. A [Repo] is safe for concurrent use.
 package commits
 
 import (
@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	maxFiles   = 2000    // files that are counted line by line
-	maxCommits = 500     // commits that are listed
-	maxBlob    = 1 << 20 // bytes of a file that is counted line by line
+	maxFiles   = 2000    // number of files whose lines are counted
+	maxCommits = 500     // number of commits that are listed
+	maxBlob    = 1 << 20 // size of a file whose lines are counted, in bytes
 )
 
 // Repo reads one repository.
 type Repo struct{ repo *git.Repository }
 
-// Open opens the repository that the folder is in. It fails for repositories with an extension that go-git does not know.
+// Open opens the repository that contains dir. It fails for repositories with an extension that go-git does not know.
 func Open(dir string) (*Repo, error) {
 	r, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
 	if err != nil {
@@ -38,7 +38,7 @@ func Open(dir string) (*Repo, error) {
 	return &Repo{r}, nil
 }
 
-// Commit is one commit. All of it may be hostile; very long lines are clipped.
+// Commit describes one commit. Its texts may be hostile; very long lines are cut.
 type Commit struct {
 	SHA     string    `json:"sha"`
 	Subject string    `json:"subject"`
@@ -46,23 +46,23 @@ type Commit struct {
 	Time    time.Time `json:"time"`
 }
 
-// Stat counts what a range of commits changes.
+// Stat is the diff statistics of a range of commits.
 type Stat struct {
 	Files      []File `json:"files"`
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
-	// Uncounted is how many files were too many or too big to count line by line.
+	// Uncounted is the number of files whose lines were not counted, because they were too many or too large.
 	Uncounted int `json:"uncounted,omitempty"`
 }
 
-// File is one changed file. Binary files have no lines.
+// File is one changed file. The counts of binary files are zero.
 type File struct {
 	Path       string `json:"path"`
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 }
 
-// Commits lists the commits of tip that base does not contain, oldest first: the newest 500 at most.
+// Commits lists the commits that are in tip and not in base, oldest first. It returns at most the newest 500.
 func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) {
 	from, to, err := r.pair(base, tip)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) 
 	return out, nil
 }
 
-// Stat counts what tip changes since it left base.
+// Stat counts the changes of tip since it forked from base.
 func (r *Repo) Stat(ctx context.Context, base, tip string) (Stat, error) {
 	from, to, err := r.pair(base, tip)
 	if err != nil {
@@ -148,8 +148,8 @@ func (r *Repo) pair(base, tip string) (from, to *object.Commit, err error) {
 	return from, to, nil
 }
 
-// ancestors are the commits that a commit contains, itself included. Only recent ones matter: walking stops where a
-// branch of ralph's cannot have begun.
+// ancestors returns the commits that c contains, including c. It stops after the newest 20,000: no branch of ralph's forks
+// earlier.
 func (r *Repo) ancestors(ctx context.Context, c *object.Commit) (map[plumbing.Hash]bool, error) {
 	const horizon = 20000
 	seen := map[plumbing.Hash]bool{}
@@ -167,7 +167,7 @@ func (r *Repo) ancestors(ctx context.Context, c *object.Commit) (map[plumbing.Ha
 	return seen, nil
 }
 
-// tooBig reports a change of a file that takes long to compare.
+// tooBig reports whether a change is of a file that is too large to compare.
 func (r *Repo) tooBig(c *object.Change) bool {
 	for _, e := range []object.ChangeEntry{c.From, c.To} {
 		if !e.TreeEntry.Mode.IsFile() {

@@ -33,7 +33,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// Package commits agrees with git about commits and counts, in a linked worktree too, whatever the base got since.
+// The package agrees with git about commits and counts, also in a linked worktree and after the base has moved.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// Stat names the files that git names, of folders that come, go, move and take the place of files.
+// Stat lists the same files as git for folders that are added, deleted or moved, or that replace files.
 func TestStatOfFolders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestStatOfFolders(t *testing.T) {
 	}
 	slices.Sort(lines)
 	want := strings.Split(gitIn(t, dir, "diff", "--numstat", "--no-renames", base, tip), "\n")
-	// A moved file counts once, at its new place.
+	// A moved file counts once, at its new path.
 	want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, "moved/deep/a") })
 	want[slices.Index(want, "1\t0\there/deep/a")] = "0\t0\there/deep/a"
 	slices.Sort(want)
@@ -117,7 +117,8 @@ func TestStatOfFolders(t *testing.T) {
 	}
 }
 
-// Equal files are renames, one for each that is gone. A file that moves and changes is not looked for: that compares each with each.
+// Equal files count as renames, one for each deleted file. A file that was moved and changed does not: finding it means
+// comparing each file with each.
 func TestStatOfRenames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -148,7 +149,7 @@ func TestStatOfRenames(t *testing.T) {
 	}
 }
 
-// Objects that are not there are errors, not panics.
+// Missing objects cause errors, not panics.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

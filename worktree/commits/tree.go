@@ -12,11 +12,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// mostFolders is how deep folders are looked into; no commit of a run has deeper ones.
+// mostFolders is the depth to which folders are compared; no commit of a run has deeper ones.
 const mostFolders = 1000
 
-// compare lists the files that differ between two trees. It reads the folders that differ: go-git's own comparison reads all that
-// are in them as well.
+// compare lists the files that differ between two trees. It only reads folders that differ; go-git's own comparison also
+// reads all files in them.
 func (r *Repo) compare(ctx context.Context, before, after *object.Tree) (object.Changes, error) {
 	var out object.Changes
 	if err := r.compareFolder(ctx, before, after, "", 0, &out); err != nil {
@@ -26,8 +26,8 @@ func (r *Repo) compare(ctx context.Context, before, after *object.Tree) (object.
 	return renamed(out), nil
 }
 
-// renamed makes one change of a file that is gone and an equal one that is new. Looking for similar ones as well, as go-git does,
-// compares each file with each.
+// renamed joins a deleted file and an equal new one into one change. It ignores similar files, which go-git finds by
+// comparing each file with each.
 func renamed(changes object.Changes) object.Changes {
 	type content struct {
 		id   plumbing.Hash
@@ -88,7 +88,7 @@ func (r *Repo) compareFolder(ctx context.Context, before, after *object.Tree, at
 
 func isFolder(e object.TreeEntry) bool { return e.Mode == filemode.Dir }
 
-// folder is the tree of an entry; nil if it is none.
+// folder returns the tree of an entry, or nil if the entry is not a folder.
 func (r *Repo) folder(e object.TreeEntry) (*object.Tree, error) {
 	if !isFolder(e) {
 		return nil, nil
@@ -106,7 +106,7 @@ func byName(t *object.Tree) map[string]object.TreeEntry {
 	return entries
 }
 
-// entry is one side of a change; the zero one is of a file that is not there.
+// entry returns one side of a change; it is zero if the file does not exist on that side.
 func entry(in *object.Tree, at string, e object.TreeEntry) object.ChangeEntry {
 	if e.Mode == filemode.Empty {
 		return object.ChangeEntry{}

@@ -18,44 +18,45 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Changes is what the commits of a range change. Every commit counts, not only the difference in the end.
+// Changes lists the changes made by the commits of a range. It includes changes that a later commit of the range undoes.
 type Changes struct {
-	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename. A path that a merge
-	// takes unchanged from one of its parents is not among them, unless that undoes a change of a base.
+	// Paths are all paths that a commit adds, changes or removes, with both names of a rename. A path that a merge takes
+	// unchanged from one of its parents is not included, unless that undoes a change of a base.
 	Paths []string
-	// Links are those of Paths that are or were a symbolic link or a submodule: a path below one is somewhere else.
+	// Links are those of Paths that are or were a symbolic link or a submodule: a path below such a link is in another
+	// place.
 	Links []string
-	// Objects are the commits as git stores them, headers and message, by commit.
+	// Objects are the raw commit objects, headers and message, by commit.
 	Objects map[string]string
 }
 
-// Range is the commits that Tip has and none of the Bases.
+// Range is the set of commits that are in Tip and in none of the Bases.
 type Range struct {
 	Bases   []string // at least one
 	Tip     string
 	Commits []string
-	Parents map[string][]string // of each of Commits, as git takes them
+	Parents map[string][]string // parents of each of Commits, as git reports them
 }
 
-// Read reads what the commits of the range change. added is called with every line that any of them adds; line is only
-// valid during the call. Contents are data: no filter, text conversion or external diff runs. ErrTooMuch says that git had
-// not enough memory or time for it.
+// Read reads the changes made by the commits of the range. It calls added with every added line; line is valid only during
+// the call. File contents are treated as data: no filter, text conversion or external diff runs. It fails with ErrTooMuch
+// if git ran out of memory or time.
 func Read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: git did not end in %s", ErrTooMuch, readTime))
 	defer cancel()
 	return readIn(ctx, g.WithMemory(git.AgentMemory), r, added)
 }
 
-// What is spent on the changes of one range. A file of line breaks takes git forty times its size.
+// Limits for reading the changes of one range. A file of line breaks makes git use forty times its size.
 const (
 	readTime  = 10 * time.Minute
-	mostPaths = 1 << 30 // bytes of lists of paths
+	mostPaths = 1 << 30 // bytes of path lists
 )
 
-// outOfMemory is what git says at the limit of its memory.
+// outOfMemory matches git's messages at its memory limit.
 var outOfMemory = pattern.Lazy(`(?i)out of memory|malloc failed|cannot allocate memory`)
 
-// readIn maps git's end at the limit of the runner to ErrTooMuch.
+// readIn maps a git that failed at the runner's memory limit to ErrTooMuch.
 func readIn(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	c, err := read(ctx, g, r, added)
 	if failed, ok := errors.AsType[*git.Error](err); ok && outOfMemory().MatchString(failed.Stderr) {
@@ -91,11 +92,11 @@ func read(ctx context.Context, g git.Runner, r Range, added func(path string, li
 	return Changes{Paths: c.paths, Links: slices.Sorted(maps.Keys(c.links)), Objects: objects}, nil
 }
 
-// noCommitGraph has git read trees and parents from the commits themselves: a commit graph could name others.
+// noCommitGraph makes git read trees and parents from the commits themselves: a commit graph could name others.
 const noCommitGraph = "GIT_CONFIG_PARAMETERS='core.commitGraph=false'"
 
-// check makes sure that git takes the commits for what they say. A shallow file or a commit graph can give them other
-// parents, and nobody would look at the commits that this hides.
+// check makes sure that git sees the parents that each commit names. A shallow file or a commit graph can give a commit
+// other parents, and the commits hidden by that would not be checked.
 func (r Range) check(objects map[string]string) error {
 	for _, commit := range r.Commits {
 		var parents []string
@@ -114,28 +115,28 @@ func (r Range) check(objects map[string]string) error {
 	return nil
 }
 
-// changes collects the Changes.
+// changes collects the data of Changes.
 type changes struct {
 	git     git.Runner
 	commits Range
 	seen    map[string]bool
 	paths   []string
-	size    int // bytes of paths
+	size    int // bytes of all paths
 	links   map[string]bool
 	added   func(path string, line []byte)
 }
 
-// rawDiff are the options by which a diff shows what is there and runs nothing.
+// rawDiff returns the options of a diff that shows the stored contents and runs no program.
 func rawDiff() []string {
 	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
 }
 
-// asPatch are the options by which a patch has all lines, and no others.
+// asPatch returns the options of a patch with all changed lines and no others.
 func asPatch() []string {
 	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 }
 
-// ofCommits reads what the commits with one parent change, or with none: of each the paths and then the lines.
+// ofCommits reads the changes of commits with at most one parent: for each, first the paths, then the lines.
 func (c *changes) ofCommits(ctx context.Context) error {
 	args := slices.Concat([]string{"log", "--stdin", "--no-walk=unsorted", "--format=", "--no-merges", "--root", "--no-show-signature"},
 		rawDiff(), []string{"-z", "--raw"}, asPatch(), []string{"--"})
@@ -145,7 +146,7 @@ func (c *changes) ofCommits(ctx context.Context) error {
 	return nil
 }
 
-// parse reads lists of paths and patches by turns. No line of a patch begins like an entry of a list.
+// parse reads the lists of paths and the patches, which alternate. No line of a patch begins like an entry of a list.
 func (c *changes) parse(r *bufio.Reader) error {
 	lines := proc.NewExactLines((&patchReader{added: c.added}).line)
 	for begins := true; ; {
@@ -166,7 +167,7 @@ func (c *changes) parse(r *bufio.Reader) error {
 				}
 				continue
 			case next[0] == 0:
-				_, _ = r.Discard(1) // it has been seen
+				_, _ = r.Discard(1) // already seen by Peek
 				continue
 			}
 		}
@@ -175,7 +176,7 @@ func (c *changes) parse(r *bufio.Reader) error {
 			return err
 		}
 		begins = err == nil || errors.Is(err, io.EOF)
-		_, _ = lines.Write(part) // it takes all
+		_, _ = lines.Write(part) // never fails
 	}
 }
 
@@ -186,9 +187,10 @@ func (c *changes) close(lines *proc.Lines) error {
 	return lines.Close()
 }
 
-// ofMerges reads what merges have that none of their parents has. The rest is a change of a parent or of a base.
+// ofMerges reads the changes that a merge has compared with all of its parents. Its other changes belong to a parent or to
+// a base.
 func (c *changes) ofMerges(ctx context.Context, merges []string) error {
-	// One process lists all of them: there can be many, and hardly any changes something.
+	// One process lists all merges: there can be many, and few of them change anything.
 	list, err := c.list(ctx, strings.Join(merges, "\n")+"\n",
 		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, rawDiff())...)
 	if err != nil {
@@ -208,12 +210,12 @@ func (c *changes) ofMerges(ctx context.Context, merges []string) error {
 	return nil
 }
 
-// linesOfMerge reads the lines of a merge's own paths.
+// linesOfMerge reads the added lines in the paths that the merge itself changes.
 func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string) error {
 	for len(paths) > 0 {
 		some := paths[:min(len(paths), pathsAtOnce)]
 		paths = paths[len(some):]
-		// A line that is new against all parents is new against the first.
+		// A line that is new compared with all parents is also new compared with the first.
 		err := c.lines(ctx, slices.Concat([]string{"diff-tree", "-r"}, rawDiff(), asPatch(),
 			[]string{"--end-of-options", merge + "^1", merge, "--"}, some)...)
 		if err != nil {
@@ -223,14 +225,14 @@ func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string
 	return nil
 }
 
-// pathsAtOnce is how many paths one command is given: all of them, of 4096 bytes at most, have to fit on a command line.
+// pathsAtOnce is the number of paths per command: paths of up to 4,096 bytes each have to fit on one command line.
 const pathsAtOnce = 100
 
-// undone compares the tip with the bases that it contains: a merge with a base can leave out the base's changes.
+// undone compares the tip with the bases that it contains: a merge with a base can drop the base's changes.
 func (c *changes) undone(ctx context.Context) error {
 	out, err := c.git.Out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.commits.Tip}, c.commits.Bases...)...)
 	if failed, ok := errors.AsType[*git.Error](err); ok && failed.ExitCode == 1 {
-		out, err = strings.Join(c.commits.Bases, "\n"), nil // nothing is common to them
+		out, err = strings.Join(c.commits.Bases, "\n"), nil // no common ancestor
 	}
 	if err != nil {
 		return fmt.Errorf("look for the base of %s: %w", git.Short(c.commits.Tip), err)
@@ -248,7 +250,7 @@ func (c *changes) undone(ctx context.Context) error {
 	return nil
 }
 
-// list is the output of a command that lists paths.
+// list returns the output of a command that lists paths, or ErrTooMuch above mostPaths bytes.
 func (c *changes) list(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out strings.Builder
 	err := c.git.Read(ctx, stdin, func(r *bufio.Reader) error {
@@ -261,7 +263,8 @@ func (c *changes) list(ctx context.Context, stdin string, args ...string) (strin
 	return out.String(), err
 }
 
-// takeSome adds the paths at the beginning of what git has listed with --raw, and returns them and the rest.
+// takeSome parses the entries at the beginning of git's --raw output and adds their paths. It returns these paths and the
+// rest of the output.
 func (c *changes) takeSome(raw string) (paths []string, rest string) {
 	for strings.HasPrefix(raw, ":") {
 		modes, rest, _ := strings.Cut(raw, "\x00")
@@ -279,14 +282,15 @@ func (c *changes) takeSome(raw string) (paths []string, rest string) {
 	return paths, raw
 }
 
-// isLink reports a link or a submodule on one side. The text is ":", once for each old side, then the modes.
+// isLink reports whether one side is a symbolic link or a submodule. modes begins with one ":" per old side, followed by
+// the modes.
 func isLink(modes string) bool {
 	old := len(modes) - len(strings.TrimLeft(modes, ":"))
 	sides := strings.Fields(modes[old:])
 	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == "160000" })
 }
 
-// lines hands over the added lines of a patch.
+// lines passes the added lines of a patch to added.
 func (c *changes) lines(ctx context.Context, args ...string) error {
 	patch := patchReader{added: c.added}
 	return c.git.Lines(ctx, patch.line, args...)
@@ -296,7 +300,7 @@ func (c *changes) lines(ctx context.Context, args ...string) error {
 type patchReader struct {
 	added func(path string, line []byte)
 	path  string
-	hunk  bool // between a hunk's head and the next file's
+	hunk  bool // inside a hunk, before the next file's header
 }
 
 func (p *patchReader) line(line []byte) {

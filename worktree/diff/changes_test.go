@@ -13,7 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// A file of line breaks takes git forty times its size. It ends at its limit, which is an answer and no fault of the host's.
+// A file of line breaks makes git use forty times its size. Git stops at its memory limit, which is a result and not a
+// fault of the host.
 func TestChangesOfLineBreaksEndAtTheMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,14 +11,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Edit is one path of a commit that is put together.
+// Edit replaces one path of a commit.
 type Edit struct {
 	Path    string
-	Entry   Entry  // what is there then; the zero Entry removes the path
-	Content []byte // in the place of Entry: a new regular file
+	Entry   Entry  // the new entry; the zero Entry removes the path
+	Content []byte // if set, replaces Entry: content of a new regular file
 }
 
-// Undo are the edits that bring a changed file back to what it was.
+// Undo returns the edits that restore a changed file's earlier state.
 func (f File) Undo() []Edit {
 	if f.OldPath == "" {
 		return []Edit{{Path: f.Path, Entry: f.Old}}
@@ -26,8 +26,8 @@ func (f File) Undo() []Edit {
 	return []Edit{{Path: f.Path}, {Path: f.OldPath, Entry: f.Old}}
 }
 
-// Commit makes a commit on top of another with some paths changed. No ref names it, and no file is written but objects: the
-// commit may be an agent's, whose links would lead anywhere.
+// Commit makes a commit on top of another one with some paths changed. It writes only objects and no ref. It writes no
+// files of the commit, because the commit may be an agent's and its links could lead anywhere.
 func Commit(ctx context.Context, g git.Runner, on string, edits []Edit, message string) (string, error) {
 	dir, remove, err := tempdir.Held("ralph-index-")
 	if err != nil {

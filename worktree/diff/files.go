@@ -12,18 +12,18 @@ import (
 
 // File is a path that differs between two commits.
 type File struct {
-	Path     string // in the second commit, or in the first if it is gone
-	OldPath  string // in the first, if it was renamed
+	Path     string // path in the second commit, or in the first if the file was deleted
+	OldPath  string // path in the first commit, if the file was renamed
 	Old, New Entry
 }
 
-// Entry is what a tree says of a file; the zero Entry is of one that is not there.
+// Entry is a file's entry in a tree; the zero Entry means that the file does not exist.
 type Entry struct {
 	Mode string // such as "100644"
 	ID   string
 }
 
-// Exists reports that the file is there.
+// Exists reports whether the file exists.
 func (e Entry) Exists() bool { return e.ID != "" }
 
 // Files lists the paths that differ between two commits, with renames.
@@ -40,7 +40,7 @@ func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...str
 	return parseFiles(out)
 }
 
-// Touched lists the paths that the commits of tip change since it has left base: of a renamed file both names.
+// Touched lists the paths that tip's commits change since tip forked from base, with both names of a renamed file.
 func Touched(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
 	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--merge-base", "--end-of-options", base, tip, "--")
@@ -72,7 +72,7 @@ func parseFiles(out string) ([]File, error) {
 	return files, nil
 }
 
-// entry is the zero Entry for a mode of zeros.
+// entry returns the zero Entry if the mode is all zeros.
 func entry(mode, id string) Entry {
 	if strings.Trim(mode, "0") == "" {
 		return Entry{}
@@ -80,14 +80,14 @@ func entry(mode, id string) Entry {
 	return Entry{mode, id}
 }
 
-// ErrTooMuch says that files or changes are more than may be read.
+// ErrTooMuch means that there are more files or changes than the limits allow.
 var ErrTooMuch = errors.New("too much has changed")
 
-// Limit bounds what is read of files, in bytes.
+// Limit bounds the bytes read of each file and of all files.
 type Limit struct{ Each, All int }
 
-// Texts reads regular files and links, by id: of each at most one byte more than the limit, and ErrTooMuch if they are too
-// much together.
+// Texts reads regular files and links, by object ID: at most one byte more than limit.Each of each file. It fails with
+// ErrTooMuch above limit.All.
 func Texts(ctx context.Context, g git.Runner, entries []Entry, limit Limit) (map[string][]byte, error) {
 	var names []string
 	texts := map[string][]byte{}
@@ -113,7 +113,7 @@ func Texts(ctx context.Context, g git.Runner, entries []Entry, limit Limit) (map
 	return texts, nil
 }
 
-// List are all files of a commit, by path.
+// List returns all files of a commit, by path.
 func List(ctx context.Context, g git.Runner, commit string) (map[string]Entry, error) {
 	out, err := g.Files(ctx, commit)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// An undone change is the file as it was, whatever had become of it; links of the commit lead nowhere.
+// Undoing a change restores the file, whatever the change was; links in the commit are not followed.
 func TestFilesAndCommit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

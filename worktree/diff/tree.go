@@ -11,14 +11,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Links are the symbolic links of a commit, by path, and their targets as they are written. One that leads to a path in the
-// checkout at top by an absolute path begins with a slash and goes on from there; other absolute ones are left out.
+// Links returns the symbolic links of a commit, by path, with their targets as written. An absolute target inside the
+// checkout at top is returned relative to top, with a leading slash. Other absolute targets are left out.
 func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
 	out, err := g.Files(ctx, commit)
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
-	at := map[string][]string{} // by blob
+	at := map[string][]string{} // paths by blob
 	for entry := range strings.SplitSeq(out, "\x00") {
 		meta, name, _ := strings.Cut(entry, "\t")
 		if fields := strings.Fields(meta); len(fields) == 3 && fields[0] == "120000" {
@@ -53,8 +53,8 @@ func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]st
 	return links, nil
 }
 
-// Gitlinks lists the paths where base..tip adds a repository inside the repository that no .gitmodules names: git has
-// recorded its commit, and none of its files.
+// Gitlinks lists the paths at which base..tip adds a nested repository that no .gitmodules names: git has recorded its
+// commit, but none of its files.
 func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
 	files, err := filesOf(ctx, g, base, tip, "--no-renames")
 	if err != nil {
@@ -73,15 +73,15 @@ func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, er
 	return slices.DeleteFunc(links, func(path string) bool { return named[path] }), err
 }
 
-// submodules are the paths that the commit's .gitmodules names. One that cannot be read names none.
+// submodules returns the paths that the commit's .gitmodules names; none if that file is missing or unreadable.
 func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bool, error) {
 	here, err := g.Yes(ctx, "cat-file", "-e", commit+":.gitmodules")
 	if err != nil || !here {
-		return nil, ctx.Err() // without the file the command fails
+		return nil, ctx.Err() // the file does not exist
 	}
 	out, err := g.Out(ctx, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
 	if err != nil {
-		return nil, ctx.Err() // see above
+		return nil, ctx.Err() // the file cannot be read
 	}
 	named := map[string]bool{}
 	for record := range strings.SplitSeq(out, "\x00") {
@@ -92,19 +92,19 @@ func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bo
 	return named, nil
 }
 
-// Same reports whether two commits hold the same files.
+// Same reports whether two commits have the same files.
 func Same(ctx context.Context, g git.Runner, a, b string) (bool, error) {
 	return g.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
 }
 
-// LinkCache keeps the links of the last commit that was asked for. It is safe for concurrent use.
+// LinkCache caches the links of the last commit. It is safe for concurrent use.
 type LinkCache struct {
 	mu    sync.Mutex
 	of    string            // guarded by mu; the commit
-	links map[string]string // guarded by mu; it is not changed
+	links map[string]string // guarded by mu; the map never changes
 }
 
-// Of is Links. The caller must not change them.
+// Of returns [Links] of the commit. The caller must not change the map.
 func (c *LinkCache) Of(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
 	c.mu.Lock()
 	last, links := c.of, c.links

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes temp share the blocks of in. It fails, and leaves nothing, where the file system cannot do that.
+// clone makes temp share the blocks of in. If the file system does not support that, it fails and leaves no file.
 func (c copier) clone(in *os.File, temp string) error {
 	dir, err := c.to.Open(filepath.Dir(temp))
 	if err != nil {

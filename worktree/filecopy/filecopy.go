@@ -1,5 +1,5 @@
-// Package filecopy copies files between two trees that it cannot leave. Its caller is package worktree. It keeps no state
-// and is safe for concurrent use.
+// Package filecopy copies files between two folder trees, for example from the user's checkout to a worktree, without
+// following links out of either. Its caller is package worktree. It keeps no state and is safe for concurrent use.
 package filecopy
 
 import (
@@ -17,20 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Links says which symbolic links may be copied.
+// Links selects the symbolic links that may be copied.
 type Links bool
 
 const (
-	InnerLink Links = false // those that stay inside the tree
+	InnerLink Links = false // only links that stay inside the tree
 	AnyLink   Links = true
 )
 
-// Copy copies files and folders to the same place in another tree, or to where place says. Paths are relative. No link is
-// followed out of either tree; links are copied as links, if links allows them. Modes and times of files are kept, and blocks
-// are shared with the original where the file system can do that. Folders are merged; anything else in the way is replaced. The
-// other tree may be the upper folder of an overlay: a folder in the place of a whiteout hides what is below. A path that is missing,
-// leads out of the tree or into a git directory, or is no file, folder or link, is an error. The files in never are left
-// out, by whatever name they are reached; one that is asked for by itself is an error.
+// Copy copies files and folders to the same paths in another tree, or to the paths that place returns. Paths are relative.
+// It follows no link out of either tree, and copies links as links if links allows them. It keeps modes and times of files,
+// and shares blocks with the original where the file system supports that. It merges folders and replaces anything else in
+// the way. The target may be the upper folder of an overlay: a folder that replaces a whiteout hides the folder below.
+//
+// Copy fails for a path that is missing, that leads out of the tree or into a git directory, or that is no file, folder or
+// link. It skips the files in never under any name, and fails if paths names one of them.
 func Copy(ctx context.Context, from, to string, paths []string, place func(path string) string, links Links, never ...string) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -70,12 +71,12 @@ type copier struct {
 	never    []fs.FileInfo
 }
 
-// kept reports one of the files that are never copied.
+// kept reports whether the file is one that is never copied.
 func (c copier) kept(info fs.FileInfo) bool {
 	return slices.ContainsFunc(c.never, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
 
-// path copies what is at a path to a place in the other tree.
+// path copies the file, folder or link at path to place in the other tree.
 func (c copier) path(ctx context.Context, path, place string) error {
 	for _, p := range []string{path, place} {
 		if !filepath.IsLocal(p) || p == "." {
@@ -126,7 +127,7 @@ func (c copier) entry(path, place string, info fs.FileInfo) error {
 	return fmt.Errorf("%s is not a file, folder or link", path)
 }
 
-// parents makes the folders that a path is in.
+// parents makes the missing folders of a path.
 func (c copier) parents(dir string) error {
 	for i, r := range dir + "/" {
 		if old, err := c.to.Lstat(dir[:i]); r == '/' && err == nil && isWhiteout(old) {
@@ -140,7 +141,7 @@ func (c copier) parents(dir string) error {
 
 func isWhiteout(info fs.FileInfo) bool { return info.Mode()&fs.ModeCharDevice != 0 }
 
-// uncover makes a folder in the place of a whiteout of an overlay. What the lower folder has there stays hidden.
+// uncover replaces a whiteout of an overlay with a folder. The contents of the lower folder stay hidden.
 func (c copier) uncover(path string) error {
 	if err := errors.Join(c.to.Remove(path), c.to.Mkdir(path, 0o755)); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (c copier) folder(path string, info fs.FileInfo) error {
 	if err := c.to.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The owner can always write: files are still to be put into it.
+	// The owner needs write permission: files are still to be copied into the folder.
 	return c.to.Chmod(path, info.Mode().Perm()|0o700)
 }
 
@@ -184,7 +185,7 @@ func (c copier) link(path, place string) error {
 	return c.to.Symlink(target, place)
 }
 
-// file writes the copy beside its final name, so that neither a link there is followed nor half a file is left.
+// file writes the copy beside its final name, so that it follows no link there and leaves no partial file.
 func (c copier) file(path, place string, info fs.FileInfo) error {
 	in, err := c.from.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -210,7 +211,8 @@ func (c copier) file(path, place string, info fs.FileInfo) error {
 	return nil
 }
 
-// fill makes temp with the content, mode and time of in: compiled files may hold the time of their source.
+// fill writes temp with the content, mode and time of in. The time matters: compiled files may record the time of their
+// source.
 func (c copier) fill(in *os.File, temp string, info fs.FileInfo) error {
 	if err := c.clone(in, temp); err != nil {
 		out, err := c.to.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -232,7 +234,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// inGitDir reports a path with a .git in it, in any case: file systems may not tell them apart.
+// inGitDir reports whether a part of the path is .git, in upper or lower case: the file system may ignore case.
 func inGitDir(path string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if strings.EqualFold(part, ".git") {
@@ -242,7 +244,7 @@ func inGitDir(path string) bool {
 	return false
 }
 
-// rootFS is a root for fs.WalkDir, whose first look at a path does not follow a link.
+// rootFS adapts an os.Root to fs.WalkDir. Its Stat does not follow a link.
 type rootFS struct{ root *os.Root }
 
 func (f rootFS) Open(name string) (fs.File, error)          { return f.root.Open(name) }

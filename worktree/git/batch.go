@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Object is one object as git cat-file shows it.
+// Object is the header of an object in the output of git cat-file.
 type Object struct {
 	Name, Kind string
 	Size       int64
 }
 
-// EachObject calls each for every object of these names that is there, in one process. What each leaves unread of the
-// content is skipped; its error ends the reading.
+// EachObject calls each for every named object that exists, with a single process. It skips content that each leaves
+// unread. An error of each ends the reading.
 func (g Runner) EachObject(ctx context.Context, names []string, each func(Object, io.Reader) error) error {
 	if len(names) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (g Runner) EachObject(ctx context.Context, names []string, each func(Object
 		"\n", func(r *bufio.Reader) error { return parseObjects(r, each) }, "cat-file", "--batch", "--buffer")
 }
 
-// Objects reads whole objects of one kind. Objects that are missing or of another kind are left out.
+// Objects reads whole objects of one kind. It leaves out objects that are missing or of another kind.
 func (g Runner) Objects(ctx context.Context, kind string, names []string) (map[string]string, error) {
 	objects := map[string]string{}
 	err := g.EachObject(ctx, names, func(o Object, content io.Reader) error {
@@ -66,7 +66,7 @@ func parseObjects(r *bufio.Reader, each func(Object, io.Reader) error) error {
 		if err := each(Object{Name: fields[0], Kind: fields[1], Size: size}, content); err != nil {
 			return err
 		}
-		if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil { // and the end of the line
+		if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil { // plus the newline after the content
 			return fmt.Errorf("git cat-file: %s is cut short: %w", fields[0], err)
 		}
 	}

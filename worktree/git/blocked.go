@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// BlockedError is a ref that cannot move because another ref has a name that is in its way. It is an [ErrDeclined].
+// BlockedError means that a ref cannot be made because another ref's name is in the way. It is an [ErrDeclined].
 type BlockedError struct {
-	Remote     string // that has both; empty: this repository
+	Remote     string // remote that has both refs; empty: this repository
 	Ref, Other string
 }
 
@@ -25,13 +25,13 @@ func (e *BlockedError) Error() string {
 // Unwrap makes errors.Is(err, ErrDeclined) true.
 func (*BlockedError) Unwrap() error { return ErrDeclined }
 
-// blocked finds the ref in the way of failed moves. at are the remote's refs whose names end in theirs; it may name others near them only.
+// blocked finds the ref in the way of failed moves. at has the remote's refs whose names end in a moved ref's name.
 func blocked(err error, remote string, moves []Edit, at map[string]string) error {
 	said := []string{"", "", ""}
 	if failed, ok := errors.AsType[*Error](err); ok {
 		said = append(regexp.MustCompile(`'(refs/[^']+)' exists; cannot create '(refs/[^']+)'`).FindStringSubmatch(failed.Stderr), said...)
 	}
-	for _, m := range moves { // git push has no way to say that a name is a full one, which counts for more than one of refs/remotes
+	for _, m := range moves { // git push cannot mark a name as a full one, and a full name takes precedence over one of refs/remotes
 		near := m.Ref == said[2] && (strings.HasPrefix(m.Ref, said[1]+"/") || strings.HasPrefix(said[1], m.Ref+"/"))
 		for _, other := range []string{said[1], "refs/" + m.Ref, Heads + m.Ref, "refs/tags/" + m.Ref, "refs/remotes/" + m.Ref} {
 			if near || at[other] != "" && (!strings.HasPrefix(other, "refs/remotes/") || at[m.Ref] == "") {

@@ -2,7 +2,8 @@ package git
 
 import "testing"
 
-// What is said to be in the way is deleted by a person: a remote may name only what can be in the way of what was pushed.
+// A person deletes the ref that is reported to be in the way. So a remote may only name refs that can be in the way of the
+// push.
 func TestBlockedByWhatCanBeInTheWay(t *testing.T) {
 	t.Parallel()
 	const ref = "refs/ralph/claims/k"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever a folder is called, its objects can be borrowed.
+// Objects can be borrowed from a folder with any name.
 func TestBorrowing(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

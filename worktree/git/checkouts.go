@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Checkout is a worktree that git knows, the user's or ralph's.
+// Checkout is a worktree that git has a record of, the user's or ralph's.
 type Checkout struct {
 	Dir    string
 	Branch string // full ref; empty when detached
-	Reason string // why it is locked
+	Reason string // reason of its lock
 }
 
 // Checkouts lists the worktrees of the repository, the main one first.
@@ -23,7 +23,7 @@ func (g Runner) Checkouts(ctx context.Context) ([]Checkout, error) {
 	return parseCheckouts(out), nil
 }
 
-// parseCheckouts reads `git worktree list --porcelain -z`.
+// parseCheckouts parses the output of `git worktree list --porcelain -z`.
 func parseCheckouts(out string) []Checkout {
 	var all []Checkout
 	for field := range strings.SplitSeq(out, "\x00") {
@@ -41,7 +41,7 @@ func parseCheckouts(out string) []Checkout {
 	return all
 }
 
-// GitDirOf finds the git directory of a checkout in the repository's own records, without looking into the checkout.
+// GitDirOf finds the git directory of a checkout in the repository's own records, without reading files in the checkout.
 func (g Runner) GitDirOf(dir string) (string, error) {
 	links, err := filepath.Glob(filepath.Join(escapeGlob(g.common), "worktrees", "*", "gitdir"))
 	if err != nil {
@@ -63,17 +63,17 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// LockReason begins the reason with which ralph locks its linked worktrees; it tells them from the user's.
+// LockReason is the prefix of the lock reason of ralph's linked worktrees; it distinguishes them from the user's.
 const LockReason = "ralph run "
 
-// UserCheckouts are the tops of the user's checkouts. It reads git's records itself: git fails at one that is half made.
+// UserCheckouts returns the tops of the user's checkouts. It reads git's records, because git fails at an incomplete one.
 func (g Runner) UserCheckouts() (tops []string) {
 	if filepath.Base(g.common) == ".git" {
 		tops = append(tops, filepath.Dir(g.common))
 	}
 	links, _ := filepath.Glob(filepath.Join(escapeGlob(g.common), "worktrees", "*", "gitdir")) // the pattern is valid
 	for _, link := range links {
-		locked, _ := ReadLinked(filepath.Join(filepath.Dir(link), "locked")) // most are not
+		locked, _ := ReadLinked(filepath.Join(filepath.Dir(link), "locked")) // most are not locked
 		file, err := ReadLinked(link)
 		top := filepath.Dir(strings.TrimSuffix(string(file), "\n"))
 		if err == nil && filepath.IsAbs(top) && !strings.HasPrefix(string(locked), LockReason) {
@@ -83,7 +83,7 @@ func (g Runner) UserCheckouts() (tops []string) {
 	return tops
 }
 
-// Resolved follows the links in a path whose last parts need not exist.
+// Resolved resolves the symbolic links in a path. Its last elements need not exist.
 func Resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Config is the user's git configuration.
+// Config is the user's git configuration, in the order in which git reads it.
 type Config []Setting
 
-// Setting is one line of a configuration. Names that git lists have section and key in lower case.
+// Setting is one entry of a configuration. In names listed by git, section and key are in lower case.
 type Setting struct{ Name, Value string }
 
-// Located is a setting and the absolute path of the file that it is in.
+// Located is a setting with the absolute path of its file.
 type Located struct {
 	Setting
 	Origin string
@@ -32,7 +32,7 @@ func (g Runner) Config(ctx context.Context) (Config, error) {
 	return config, err
 }
 
-// Settings is like [Runner.Config], with the files. The caller must not change them.
+// Settings is like [Runner.Config], with the file of each setting. The caller must not change the result.
 func (g Runner) Settings(ctx context.Context) ([]Located, error) {
 	if kept := g.known.of(g); kept != nil {
 		return kept.settings, nil
@@ -47,7 +47,7 @@ func (g Runner) Settings(ctx context.Context) ([]Located, error) {
 	return settings, nil
 }
 
-// parseConfig reads `git config --list -z --show-origin`, in a folder. A key without a value counts as true.
+// parseConfig parses the output of `git config --list -z --show-origin`, run in dir. A key without a value counts as true.
 func parseConfig(out, dir string) []Located {
 	settings := []Located{}
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
@@ -67,7 +67,7 @@ func parseConfig(out, dir string) []Located {
 	return settings
 }
 
-// Get is the last value of a name; empty when there is none.
+// Get returns the last value of a name, or "".
 func (c Config) Get(name string) string {
 	for _, s := range slices.Backward(c) {
 		if s.Name == name {
@@ -77,7 +77,7 @@ func (c Config) Get(name string) string {
 	return ""
 }
 
-// Split takes a name apart. The subsection keeps its case and may contain dots.
+// Split splits a name into its parts. The subsection keeps its case and may contain dots.
 func (s Setting) Split() (section, subsection, key string) {
 	first, last := strings.Index(s.Name, "."), strings.LastIndex(s.Name, ".")
 	if first < 0 {
@@ -89,7 +89,7 @@ func (s Setting) Split() (section, subsection, key string) {
 	return s.Name[:first], subsection, s.Name[last+1:]
 }
 
-// String writes the settings as a configuration file that git reads back unchanged.
+// String formats the settings as a configuration file that git reads back unchanged.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, s := range c {
@@ -106,7 +106,7 @@ func quoteConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(s) + `"`
 }
 
-// Ident is the user's name for commits, or ralph's where none is configured.
+// Ident returns the user's name and address for commits, or ralph's if they are not configured.
 func (c Config) Ident() (name, email string) {
 	name = cmp.Or(os.Getenv("GIT_AUTHOR_NAME"), c.Get("author.name"), c.Get("user.name"))
 	email = cmp.Or(os.Getenv("GIT_AUTHOR_EMAIL"), c.Get("author.email"), c.Get("user.email"))
@@ -116,7 +116,7 @@ func (c Config) Ident() (name, email string) {
 	return name, email
 }
 
-// File is the content of the user's file that the setting names, or of git's default file for it.
+// File returns the content of the user's file that the setting names, or of git's default file for it.
 func (c Config) File(name, fallback string) string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -136,24 +136,24 @@ func (c Config) File(name, fallback string) string {
 	return strings.TrimSuffix(string(content), "\n") + "\n"
 }
 
-// WithoutPrograms is the environment that switches off every program in the configuration: filters, merge and diff
-// drivers. An agent's .gitattributes could ask for any of them. more is set in addition.
+// WithoutPrograms returns an environment that disables every program in the configuration: filters, merge drivers and diff
+// drivers. An agent's .gitattributes could select any of them. The environment also sets more.
 func (c Config) WithoutPrograms(more ...Setting) []string {
 	config := slices.Clone(more)
 	for _, s := range c {
 		section, subsection, key := s.Split()
-		if strings.Count(s.Name, ".") < 2 { // [filter ""] is the filter that attributes name by "filter="
+		if strings.Count(s.Name, ".") < 2 { // [filter ""] has two dots: attributes select it with "filter="
 			continue
 		}
 		name := section + "." + subsection + "."
 		switch {
 		case section == "filter" && (key == "clean" || key == "smudge" || key == "process" || key == "required"):
-			// An empty process wins over clean and smudge.
+			// An empty process takes precedence over clean and smudge.
 			config = append(config, Setting{name + "process", ""}, Setting{name + "required", "false"})
 		case section == "diff" && (key == "textconv" || key == "command"):
 			config = append(config, Setting{name + key, ""})
 		case section == "merge" && key == "driver":
-			config = append(config, Setting{name + key, "false"}) // a driver that fails means a conflict
+			config = append(config, Setting{name + key, "false"}) // a driver that fails causes a conflict
 		}
 	}
 	return HardenedEnv(config...)

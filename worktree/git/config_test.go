@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every filter is switched off, also the one without a name.
+// Every filter is disabled, including the one without a name.
 func TestWithoutPrograms(t *testing.T) {
 	t.Parallel()
 	var values []string

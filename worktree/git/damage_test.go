@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Differences of commits need no index, which may be large, or damaged. What needs it says how to make it anew.
+// Comparing commits does not need the index, which may be large or damaged. Errors of other commands say how to make it
+// anew.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{"short": "garbage\n", "long": strings.Repeat("garbage\n", 20)} {

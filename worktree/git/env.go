@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// passed are the variables of this process that every git command gets.
+// passed lists the variables of this process that every git command gets.
 func passed() []string {
 	return []string{
 		"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME",
@@ -17,17 +17,17 @@ func passed() []string {
 	}
 }
 
-// personal are those of them that say who commits.
+// personal lists those of passed that determine the committer.
 func personal() []string {
 	return slices.DeleteFunc(passed(), func(name string) bool {
 		return name == "PATH" || name == "TMPDIR" || name == "GIT_CEILING_DIRECTORIES"
 	})
 }
 
-// Under is the runner for somebody with another environment, such as an agent, who commits in the name that git finds there.
+// Under returns a runner with the committer of another environment, for example an agent's.
 func (g Runner) Under(environ []string) Runner {
 	last := slices.Clone(environ)
-	slices.Reverse(last) // the last one of a name counts
+	slices.Reverse(last) // the last value of a name counts
 	theirs := pick(last, personal())
 	if slices.Equal(theirs, pick(g.env, personal())) {
 		return g
@@ -40,7 +40,7 @@ func (g Runner) Under(environ []string) Runner {
 	return g
 }
 
-// passedToRemote are passed only to commands that talk to a remote.
+// passedToRemote lists the variables that only commands with a remote get.
 func passedToRemote() []string {
 	return []string{
 		"SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -48,27 +48,27 @@ func passedToRemote() []string {
 	}
 }
 
-// hardened is the configuration that wins over every file.
+// hardened is the configuration that overrides every configuration file.
 func hardened() []Setting {
 	return []Setting{
-		// Nothing is run, and nothing is started in the background.
+		// Run no program, and start nothing in the background.
 		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
 		{"core.editor", ":"}, {"gc.auto", "0"}, {"maintenance.auto", "false"}, {"protocol.ext.allow", "never"},
 		{"commit.gpgSign", "false"}, {"tag.gpgSign", "false"}, {"push.gpgSign", "false"}, {"log.showSignature", "false"},
 		{"merge.verifySignatures", "false"}, {"credential.interactive", "false"},
-		// One repository at a time.
+		// Stay within one repository.
 		{"submodule.recurse", "false"}, {"push.recurseSubmodules", "no"}, {"fetch.recurseSubmodules", "false"},
-		// A new branch writes no configuration: parallel writers of .git/config fail each other.
+		// Do not write configuration for a new branch: parallel writers of .git/config make each other fail.
 		{"branch.autoSetupMerge", "false"}, {"branch.autoSetupRebase", "never"},
-		// git itself waits for the lock of a ref that another process holds for a moment.
+		// Wait for a ref's lock, which another process holds only briefly.
 		{"core.filesRefLockTimeout", "20000"}, {"core.packedRefsTimeout", "20000"},
-		// The result of a rebase does not depend on the user's taste.
+		// Make the result of a rebase independent of the user's settings.
 		{"rebase.autoStash", "false"}, {"rebase.autoSquash", "false"}, {"rebase.updateRefs", "false"},
 		{"rebase.rebaseMerges", "false"}, {"rebase.backend", "merge"}, {"rebase.forkPoint", "false"}, {"rerere.enabled", "false"},
 	}
 }
 
-// HardenedEnv is the environment that sets the hardened configuration and more.
+// HardenedEnv returns the environment that sets the hardened configuration and more.
 func HardenedEnv(more ...Setting) []string {
 	config := append(hardened(), more...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config))}
@@ -79,19 +79,19 @@ func HardenedEnv(more ...Setting) []string {
 	return env
 }
 
-// baseEnv is the environment of every git command, built from nothing.
+// baseEnv returns the environment of every git command. It takes nothing from environ but the variables of passed.
 func baseEnv(environ []string) []string {
 	env := append(pick(environ, passed()),
 		"LC_ALL=C", "LANGUAGE=", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_EDITOR=:",
 		"GIT_OPTIONAL_LOCKS=0",     // status never writes the index
-		"GIT_LITERAL_PATHSPECS=1",  // a file may be called *
-		"GIT_NO_REPLACE_OBJECTS=1", // an object has the content that its name says
-		"GIT_GRAFT_FILE=/dev/null", // and a commit the parents that it names
+		"GIT_LITERAL_PATHSPECS=1",  // a file may be named *
+		"GIT_NO_REPLACE_OBJECTS=1", // git must not replace an object's content
+		"GIT_GRAFT_FILE=/dev/null", // git must not replace a commit's parents
 	)
 	return append(env, HardenedEnv()...)
 }
 
-// RemoteEnv is what a command that talks to a remote gets in addition, from an environment. sshCommand is the user's core.sshCommand.
+// RemoteEnv returns the additional environment of commands with a remote. sshCommand is the user's core.sshCommand.
 func RemoteEnv(environ []string, sshCommand string) []string {
 	env := pick(environ, passedToRemote())
 	if own := pick(environ, []string{"GIT_SSH_COMMAND"}); len(own) == 1 {
@@ -101,7 +101,7 @@ func RemoteEnv(environ []string, sshCommand string) []string {
 		sshCommand = "ssh"
 	}
 	if program, _, _ := strings.Cut(sshCommand, " "); filepath.Base(program) == "ssh" {
-		sshCommand += " -o BatchMode=yes" // ssh asks on the terminal, past everything git forbids
+		sshCommand += " -o BatchMode=yes" // without it, ssh would ask on the terminal, which git's own settings do not prevent
 	}
 	if sshCommand != "" {
 		env = append(env, "GIT_SSH_COMMAND="+sshCommand)
@@ -109,12 +109,12 @@ func RemoteEnv(environ []string, sshCommand string) []string {
 	return env
 }
 
-// SigningEnv is what a command that signs gets in addition. No program asks for a passphrase on the terminal.
+// SigningEnv returns the additional environment of commands that sign. No program may ask for a passphrase on the terminal.
 func SigningEnv() []string {
 	return append(pick(os.Environ(), []string{"SSH_AUTH_SOCK", "GNUPGHOME"}), "SSH_ASKPASS_REQUIRE=force")
 }
 
-// pick returns the "K=V" entries of environ whose name is in names.
+// pick returns the "NAME=value" entries of environ whose name is in names.
 func pick(environ, names []string) []string {
 	var picked []string
 	for _, name := range names {

@@ -9,41 +9,41 @@ import (
 	"strings"
 )
 
-// Errors that callers act on; each is wrapped with details.
+// Errors for callers to check; each is wrapped with details.
 var (
-	// ErrMoved: a ref is not at the expected commit any more.
+	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = errors.New("ref has moved")
-	// ErrRemote: the remote cannot be reached, or refuses.
+	// ErrRemote means that the remote cannot be reached, or refuses.
 	ErrRemote = errors.New("remote is not available")
-	// ErrNoRemote means that the repository has no remote of the name.
+	// ErrNoRemote means that the repository has no remote of that name.
 	ErrNoRemote = errors.New("there is no remote")
-	// ErrNoRepository: a folder is in no repository.
+	// ErrNoRepository means that a folder is not in a repository.
 	ErrNoRepository = errors.New("not in a git repository")
-	// ErrAway: it does not answer, or has a fault of its own. That passes by itself; it is an ErrRemote.
+	// ErrAway means that the remote does not answer, or has a temporary fault of its own. It is an ErrRemote.
 	ErrAway = fmt.Errorf("%w for now", ErrRemote)
-	// ErrDeclined: the remote was reached and does not accept this push.
+	// ErrDeclined means that the remote was reached and refused the push.
 	ErrDeclined = errors.New("declined")
-	// ErrStale: a push was refused because the remote's ref was not at the expected commit.
+	// ErrStale means that a push was refused because the remote's ref was not at the expected commit.
 	ErrStale = errors.New("not moved")
-	// ErrApart: the remote cannot move several refs in one step.
+	// ErrApart means that the remote cannot move several refs in one transaction.
 	ErrApart = errors.New("the remote moves one ref after the other")
 )
 
-// Error is a git command that ran and failed.
+// Error is the failure of a git command.
 type Error struct {
-	Args     []string // without the program's name
+	Args     []string // without the program name
 	ExitCode int
-	Stderr   string // the end of it
+	Stderr   string // the end of standard error
 	env      map[string]string
 }
 
-// Failed reports whether err says that a git command ran and failed.
+// Failed reports whether err means that a git command ran and failed.
 func Failed(err error) bool {
 	_, ok := errors.AsType[*Error](err)
 	return ok
 }
 
-// ExitCode is the exit status of a failed git command; 0 when err is not an [*Error].
+// ExitCode returns the exit status of a failed git command, or 0 if err is not an [*Error].
 func ExitCode(err error) int {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.ExitCode
@@ -51,7 +51,7 @@ func ExitCode(err error) int {
 	return 0
 }
 
-// ObjectsIn are the names of objects in the words of a git command that failed: the first 100.
+// ObjectsIn returns the object names in a failed git command's error output, at most 100.
 func ObjectsIn(err error) []string {
 	failed, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -60,7 +60,7 @@ func ObjectsIn(err error) []string {
 	return regexp.MustCompile(`\b[0-9a-f]{40,64}\b`).FindAllString(failed.Stderr, 100)
 }
 
-// Error is one line: the subcommand, git's reason, and how to repair a file that git cannot read.
+// Error returns one line: the subcommand, git's reason, and how to repair a file that git cannot read.
 func (e *Error) Error() string {
 	name := called(e.Args)
 	if reason := e.reason(); reason != "" {
@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
 }
 
-// called is the command in messages: without the settings before the subcommand.
+// called returns the command's name for messages, without the settings before the subcommand.
 func called(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]
@@ -77,7 +77,7 @@ func called(args []string) string {
 	return strings.Join(append([]string{"git"}, args[:min(1, len(args))]...), " ")
 }
 
-// reason is git's own fatal or error line, that of the ssh which it has started, or the last line that is no hint.
+// reason returns git's first fatal or error line, the message of git's ssh, or the last line that is no hint.
 func (e *Error) reason() string {
 	last := ""
 	for line := range strings.Lines(e.Stderr) {
@@ -85,7 +85,7 @@ func (e *Error) reason() string {
 		for _, prefix := range []string{"fatal: ", "error: "} {
 			if rest, ok := strings.CutPrefix(line, prefix); ok {
 				if rest == "Could not read from remote repository." {
-					rest = cmp.Or(last, rest) // what ssh has said
+					rest = cmp.Or(last, rest) // the message of ssh
 				}
 				return Printable(rest)
 			}
@@ -109,13 +109,13 @@ func (e *Error) repair() string {
 	return "; make the index anew with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
 }
 
-// What is shown of what a remote says: so many lines, and bytes.
+// Limits of a remote's message in an error: lines and bytes.
 const (
 	saidLines = 20
 	saidBytes = 1500
 )
 
-// broken says which ref is empty or has no object, where that stops a command, and how to remove it; empty: none does.
+// broken describes the ref in the error that is empty or has no object, and how to remove it; "" without such a ref.
 func (e *Error) broken(where string) string {
 	found := regexp.MustCompile(`(?m)^(?:remote: )?fatal: bad object (refs/\S+)`).FindStringSubmatch(e.Stderr)
 	if found == nil {
@@ -126,7 +126,7 @@ func (e *Error) broken(where string) string {
 		where, ref, ref, ref)
 }
 
-// said is what the remote said about a push that it refuses, in one line: the reason of a hook or of a rule.
+// said returns the remote's message about a refused push, in one line: the reason of a hook or of a rule.
 func (e *Error) said() string {
 	var lines []string
 	for line := range strings.Lines(e.Stderr) {
@@ -147,7 +147,7 @@ func (e *Error) said() string {
 	return text
 }
 
-// Printable makes text from hostile files safe to show in one line.
+// Printable makes hostile text safe to show on one line.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packedLimit is the size from which packed-refs is left to git, which searches a large one faster.
+// packedLimit is the size from which packed-refs is left to git, which searches a large file faster.
 const packedLimit = 1 << 20
 
-// refFiles reads refs from the repository's files, because a process costs more than the rest of the work. It answers
-// the plain cases exactly as git does and leaves the others to git.
+// refFiles reads refs from the repository's files, because starting a process would take most of the time. In plain cases
+// its answer is exactly git's. It leaves other cases to git.
 type refFiles struct {
-	common string // the repository; empty: nothing is answered
+	common string // common git directory of the repository; empty: every case is left to git
 }
 
-// plain reports that refs are files whose names are exact.
+// plain reports whether refs are files with exact names.
 func (f refFiles) plain() bool {
 	if f.common == "" {
 		return false
@@ -31,16 +31,16 @@ func (f refFiles) plain() bool {
 	if _, err := os.Lstat(filepath.Join(f.common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	// On a file system that ignores case, a file that is found need not be the ref that was asked for.
+	// If the file system ignores case, a file found under a name may be another ref.
 	exact, err := os.Lstat(filepath.Join(f.common, "HEAD"))
 	other, errOther := os.Lstat(filepath.Join(f.common, "head"))
 	return err == nil && (errOther != nil || !os.SameFile(exact, other))
 }
 
-// PlainRefs reports that the refs of the pinned repository are files whose names are exact.
+// PlainRefs reports whether the pinned repository stores refs as files with exact names.
 func (g Runner) PlainRefs() bool { return refFiles{g.common}.plain() }
 
-// read reads refs by their full names; a name that ends in a slash means everything below it. ok is false when git has
+// read reads refs by their full names; a name with a slash at the end stands for all refs below it. ok is false if git has
 // to be asked.
 func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 	if len(names) == 0 || !f.plain() {
@@ -60,7 +60,7 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 			missing = append(missing, name)
 		}
 	}
-	// In this order: git packs a ref before it deletes its file.
+	// Read packed refs last: git packs a ref before it deletes the ref's file.
 	return refs, (len(missing) == 0 || f.packed(refs, func(ref string) bool {
 		return slices.ContainsFunc(missing, func(name string) bool {
 			return ref == name || strings.HasSuffix(name, "/") && strings.HasPrefix(ref, name)
@@ -68,7 +68,7 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 	})) && resolve(refs)
 }
 
-// readBut reads all refs but those below a folder of refs.
+// readBut reads all refs except those below a folder of refs.
 func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
 	entries, err := os.ReadDir(filepath.Join(f.common, "refs"))
 	if err != nil || !f.plain() {
@@ -83,7 +83,7 @@ func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
 		switch name {
 		case folder:
 			continue
-		case "refs/bisect/", "refs/worktree/", "refs/rewritten/": // each checkout has its own
+		case "refs/bisect/", "refs/worktree/", "refs/rewritten/": // each checkout has its own refs of these
 			return nil, false
 		}
 		if _, known := f.loose(name, refs); !known {
@@ -93,10 +93,10 @@ func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
 	return refs, f.packed(refs, func(ref string) bool { return !strings.HasPrefix(ref, folder) }) && resolve(refs)
 }
 
-// symbolic begins the file of a ref that stands for another.
+// symbolic is the prefix in the file of a symbolic ref.
 const symbolic = "ref: "
 
-// resolve follows the symbolic refs. It is false when one leads to a ref that was not read.
+// resolve replaces the symbolic refs by their targets. It returns false if a target was not read.
 func resolve(refs map[string]string) bool {
 	for name, at := range refs {
 		if target, is := strings.CutPrefix(at, symbolic); is {
@@ -109,8 +109,8 @@ func resolve(refs map[string]string) bool {
 	return true
 }
 
-// loose adds the ref with this name if it has a file of its own; of a folder, all refs below it that have one. found: the file of
-// packed refs need not be read for it. known: what the files say is sure, else git has to be asked.
+// loose adds the named ref if it has its own file; for a folder, it adds all refs with files below it. found says that
+// packed-refs need not be read for it. known is false if git has to be asked.
 func (f refFiles) loose(name string, refs map[string]string) (found, known bool) {
 	path := filepath.Join(f.common, filepath.FromSlash(name))
 	if strings.HasSuffix(name, "/") {
@@ -144,7 +144,7 @@ func (f refFiles) loose(name string, refs map[string]string) (found, known bool)
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// packed adds the wanted refs that are in packed-refs, and no file of their own has moved.
+// packed adds the wanted refs from packed-refs that have no file of their own.
 func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (known bool) {
 	path := filepath.Join(f.common, "packed-refs")
 	info, err := os.Lstat(path)
@@ -156,7 +156,7 @@ func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (
 	}
 	content, _, err := ReadRegular(path)
 	for line := range strings.Lines(string(content)) {
-		if line[0] == '#' || line[0] == '^' { // what is said of the file, or of the tag before
+		if line[0] == '#' || line[0] == '^' { // a header, or the commit of the tag in the line before
 			continue
 		}
 		sha, ref, _ := strings.Cut(line, " ")
@@ -169,7 +169,7 @@ func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (
 	return err == nil
 }
 
-// head is the full name of the branch that the HEAD of a git directory is on.
+// head returns the full name of the branch that HEAD of a git directory points to.
 func (f refFiles) head(gitDir string) (ref string, ok bool) {
 	if !f.plain() {
 		return "", false
@@ -183,10 +183,10 @@ func (f refFiles) head(gitDir string) (ref string, ok bool) {
 	return ref, isRef && whole && strings.HasPrefix(ref, Heads) && ValidRef(ref)
 }
 
-// ReadRegular reads a file that may have been replaced by a link or a pipe.
+// ReadRegular reads a file that somebody may have replaced by a link or a pipe. It follows no link and does not block.
 func ReadRegular(path string) ([]byte, fs.FileInfo, error) { return readRegular(path, unix.O_NOFOLLOW) }
 
-// ReadLinked reads a file, or the file that a link leads to. It does not wait at a pipe.
+// ReadLinked reads a file and follows links. It does not block on a pipe.
 func ReadLinked(path string) ([]byte, error) {
 	content, _, err := readRegular(path, 0)
 	return content, err
@@ -209,10 +209,9 @@ func readRegular(path string, flag int) ([]byte, fs.FileInfo, error) {
 	return content, info, err
 }
 
-// CheckRegular refuses files that are, or lead to, a pipe or the like: git would wait there for ever. What does not exist
-// is fine, and so is the null device.
+// CheckRegular refuses paths of pipes and the like, on which git would block. Missing files and /dev/null are fine.
 func CheckRegular(paths ...string) error {
-	null, _ := os.Stat(os.DevNull) // without it nothing is the same
+	null, _ := os.Stat(os.DevNull) // if it fails, SameFile is false
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err == nil && !info.Mode().IsRegular() && !info.IsDir() && !os.SameFile(info, null) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRefFilesAsGit: whatever shape the refs are in, the files and git give one answer, or the files give none.
+// For refs of any form, the files give the same answer as git, or none.
 func TestRefFilesAsGit(t *testing.T) {
 	t.Parallel()
 	plain := func(*repo) {}
@@ -101,7 +101,7 @@ func TestRefFilesAsGit(t *testing.T) {
 				return
 			}
 			want, err := f.listRefs(context.Background(), c.ask...)
-			maps.DeleteFunc(want, func(ref, _ string) bool { // git also lists what is below a full name
+			maps.DeleteFunc(want, func(ref, _ string) bool { // git also lists refs below a full name
 				return !slices.ContainsFunc(c.ask, func(name string) bool {
 					return ref == name || strings.HasSuffix(name, "/") && strings.HasPrefix(ref, name)
 				})
@@ -113,7 +113,7 @@ func TestRefFilesAsGit(t *testing.T) {
 	}
 }
 
-// What is read of all refs is what git says, too.
+// Reading all refs gives the same answer as git.
 func TestRefsBut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -161,7 +161,7 @@ func TestRefsBut(t *testing.T) {
 	}
 }
 
-// A linked checkout has refs of its own besides those of the repository.
+// A linked checkout has its own refs in addition to those of the repository.
 func TestRefsButOfALinkedCheckout(t *testing.T) {
 	t.Parallel()
 	f := newRepo(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Filters are the names of the filters that run a program.
+// Filters returns the names of the filters that run a program.
 func (c Config) Filters() (names []string) {
 	for _, s := range c {
 		section, name, key := s.Split()
@@ -23,10 +23,10 @@ func (c Config) Filters() (names []string) {
 	return names
 }
 
-// CheckOut writes the files of a commit into the work tree, which is empty, and at last its index. Filters run only while
-// nothing but files of trusted is there: their programs may be files that the commit changes, however the configuration
-// spells that. What the commit has besides trusted stays as git stores it. When it changes which filters apply or where
-// they load from, or trusted is empty, none runs at all.
+// CheckOut writes the files of a commit to the empty work tree, and last its index. Filters run only while the work tree
+// has nothing but files of trusted, because a filter's program may be a file that the commit changes, however the
+// configuration spells its path. Other contents of the commit stay as git stores them. No filter runs if the commit changes
+// which filters apply or where Git LFS loads from, or if trusted is empty.
 func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, commit string) error {
 	part := index + ".part"
 	g = g.With("GIT_INDEX_FILE="+part, wholeIndex)
@@ -44,7 +44,7 @@ func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, com
 		if _, err := g.Out(ctx, append(read, trusted)...); err != nil {
 			return fmt.Errorf("check out the files: %w", err)
 		}
-		// With two trees git leaves alone what is the same in both. With one it would compare with unfiltered content.
+		// With one tree, git would compare the files with unfiltered content.
 		read = append(read, trusted)
 	}
 	if !filtered || commit != trusted {
@@ -55,8 +55,8 @@ func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, com
 	return os.Rename(part, index)
 }
 
-// CheckOutChanges writes into the work tree, which is empty, what a commit has besides the files of an index, and brings the
-// index up to date. No filter runs.
+// CheckOutChanges writes a commit's files to the empty work tree that differ from an index, unfiltered, and updates the
+// index.
 func (g Runner) CheckOutChanges(ctx context.Context, config Config, index, commit string) error {
 	g = g.With("GIT_INDEX_FILE="+index, wholeIndex).With(config.WithoutPrograms()...)
 	if _, err := g.Out(ctx, "read-tree", "-m", "-u", commit); err != nil {
@@ -65,18 +65,18 @@ func (g Runner) CheckOutChanges(ctx context.Context, config Config, index, commi
 	return nil
 }
 
-// wholeIndex has git write an index in one file: the other one would be in the user's git directory.
+// wholeIndex makes git write an index as one file: the second part of a split index would be in the user's git directory.
 const wholeIndex = "GIT_CONFIG_PARAMETERS='core.splitIndex=false'"
 
-// sameAttributes reports that two commits have the same files that say which filters apply and where Git LFS loads from.
+// sameAttributes reports whether two commits have the same files that select filters and the origin of Git LFS.
 func (g Runner) sameAttributes(ctx context.Context, a, b string) (bool, error) {
-	patterns := g.With("GIT_LITERAL_PATHSPECS=0") // else these are the names of two files
+	patterns := g.With("GIT_LITERAL_PATHSPECS=0") // otherwise git takes the patterns for two file names
 	return patterns.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
 		a, b, "--", ":(icase,glob)**/.gitattributes", ":(icase,glob)**/.lfsconfig")
 }
 
-// OwnFilters is for changes of the checkout at top that bring an agent's files: of the programs in the configuration only
-// Git LFS may run, where it is configured by its plain commands. The environment safe switches off all others; named are the
+// OwnFilters is for updates of the checkout at top that bring in an agent's files. Of the configured programs only Git LFS
+// may run, if it is configured with its standard commands. The environment safe disables all others; named lists the
 // filters among them.
 func (g Runner) OwnFilters(config Config, top string) (safe, named []string) {
 	lfs := g.hasLFS(config, top)
@@ -95,7 +95,7 @@ func (g Runner) OwnFilters(config Config, top string) (safe, named []string) {
 	return off.WithoutPrograms(), named
 }
 
-// plainLFS reports a command as Git LFS configures it.
+// plainLFS reports whether a command is one of the standard commands of Git LFS.
 func plainLFS(command string) bool {
 	rest, ok := strings.CutPrefix(command, "git-lfs ")
 	if !ok {
@@ -106,7 +106,7 @@ func plainLFS(command string) bool {
 	}, rest)
 }
 
-// hasLFS reports that Git LFS is a program outside the user's checkouts and runs no other that the configuration names.
+// hasLFS reports whether Git LFS is outside the user's checkouts and is not configured to run other programs.
 func (g Runner) hasLFS(config Config, top string) bool {
 	for _, s := range config {
 		section, name, _ := s.Split()
@@ -129,8 +129,8 @@ func (g Runner) hasLFS(config Config, top string) bool {
 	return true
 }
 
-// Filtered returns one of the paths that differ between two commits and go through one of the filters, or the reason why
-// all of them may; empty when none does. index is a path for a temporary file.
+// Filtered returns one path that differs between two commits and goes through one of the filters. It returns .gitattributes
+// if the commits differ in their attributes, and "" if no path is filtered. index is a path for a temporary file.
 func (g Runner) Filtered(ctx context.Context, filters []string, index, from, to string) (path string, err error) {
 	if len(filters) == 0 {
 		return "", nil
@@ -150,14 +150,14 @@ func (g Runner) Filtered(ctx context.Context, filters []string, index, from, to 
 	return g.FilteredOf(ctx, filters, index, paths)
 }
 
-// FilteredOf returns the first of some paths, each with a NUL after it, that goes through one of the filters by the attributes
-// of an index; empty when none does.
+// FilteredOf returns the first of the NUL-terminated paths that an index's attributes send through one of the filters, or
+// "".
 func (g Runner) FilteredOf(ctx context.Context, filters []string, index, paths string) (string, error) {
 	out, err := g.With("GIT_INDEX_FILE="+index, wholeIndex).Run(ctx, paths, "check-attr", "--cached", "-z", "--stdin", "filter")
 	if err != nil {
 		return "", err
 	}
-	fields := strings.Split(out, "\x00") // path, attribute and value of each
+	fields := strings.Split(out, "\x00") // path, attribute and value for each path
 	for i := 0; i+2 < len(fields); i += 3 {
 		if slices.Contains(filters, fields[i+2]) {
 			return fields[i], nil

@@ -16,7 +16,7 @@ func FuzzValidRef(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		if strings.ContainsRune(name, 0) || len(name) > 1000 {
-			return // cannot be given to a program
+			return // cannot be passed to a program
 		}
 		ref := Heads + name
 		accepted := exec.Command("git", "check-ref-format", ref).Run() == nil
@@ -44,7 +44,7 @@ func FuzzParsers(f *testing.F) {
 	})
 }
 
-// FuzzConfig takes apart what git listed so that it can be written again.
+// FuzzConfig parses a list of git's so that it can be written again.
 func FuzzConfig(f *testing.F) {
 	f.Add("file:/c\x00core.autocrlf\ninput\x00file:c\x00filter.a.b \"c\".clean\ntr \\ \t \"\n \x00command line:\x00core.bare\x00")
 	f.Fuzz(func(t *testing.T, out string) {

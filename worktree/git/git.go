@@ -1,10 +1,10 @@
-// Package git runs the git program and reads and moves refs. Its callers are the packages of worktree.
+// Package git runs the git program, and reads and moves refs. Its callers are the packages below worktree.
 //
-// Every command starts from an environment that is built from nothing: no hook, no file system monitor, no editor, no
-// prompt and no signing runs, whatever a configuration file says. A pinned [Runner] names the repository in the
-// environment, so that no file in a work tree decides which repository is used.
+// Every command gets an environment built from scratch: git runs no hook, file system monitor, editor or prompt and signs
+// nothing, whatever the configuration files say. A pinned [Runner] passes the repository in the environment, so that no
+// file in a work tree decides which repository is used.
 //
-// Everything here is safe for concurrent use, by goroutines and by processes.
+// The package is safe for concurrent use, by goroutines and by processes.
 package git
 
 import (
@@ -26,75 +26,73 @@ import (
 )
 
 const (
-	// AgentMemory is what a command may use for data of an agent's. A million objects take it a tenth.
+	// AgentMemory is the memory limit of commands on an agent's data, in bytes. A million objects take a tenth of it.
 	AgentMemory = 2 << 30
 	stderrLimit = 16 << 10        // bytes of standard error that are kept
-	killGrace   = 5 * time.Second // time for git to remove its lock files after it was asked to end
+	killGrace   = 5 * time.Second // time for git to remove its lock files after the request to end
 
-	// commandTime is how long a command may take. It only ends one that waits for ever, such as at a pipe in the place of a
-	// file.
+	// commandTime limits a command. It only ends one that hangs, for example on a pipe in the place of a file.
 	commandTime = TransferTime + 10*time.Minute
 )
 
-// Runner runs git commands in one folder with one environment. It is a value: With, In, Pin, Within and WithAuth return
-// changed copies.
+// Runner runs git in one folder with one environment. It is a value: With, In, Pin, Within and WithAuth return copies.
 type Runner struct {
-	env    []string // the whole environment
+	env    []string // the complete environment
 	dir    string   // working directory; a folder that no agent can write
 	common string   // the pinned repository; empty when none is pinned
 	owned  owned
 	auth   func(ctx context.Context) ([]string, error)
-	limit  time.Duration    // of each command; 0: commandTime
-	memory uint64           // that each command may write to; 0: any
+	limit  time.Duration    // time limit of each command; 0: commandTime
+	memory uint64           // bytes that each command may write to; 0: no limit
 	floor  int64            // see Sparing
-	tries  *Tries           // of commands that talk to a remote; nil: one
-	known  *known           // what the configuration says; nil: it is read each time
-	movers *reuse.Processes // nil: each transaction starts a process
+	tries  *Tries           // retries of commands with a remote; nil: none
+	known  *known           // cache of configurations; nil: read each time
+	movers *reuse.Processes // pool of processes; nil: each transaction starts one
 }
 
-// New returns a runner that is not pinned to a repository yet. It takes a few named variables from the environment of
-// this process, such as PATH and HOME.
+// New returns a runner without a pinned repository. It takes a few variables, such as PATH and HOME, from the environment
+// of this process.
 func New(dir string) Runner { return Runner{env: baseEnv(os.Environ()), dir: dir} }
 
-// With adds variables to the environment; later ones win.
+// With adds variables to the environment; later ones take precedence.
 func (g Runner) With(env ...string) Runner {
 	g.env = append(slices.Clip(g.env), env...)
 	return g
 }
 
-// In changes the working directory.
+// In sets the working directory.
 func (g Runner) In(dir string) Runner {
 	g.dir = dir
 	return g
 }
 
-// Within bounds each command. Without it, one may take half an hour.
+// Within sets the time limit of each command. The default is half an hour.
 func (g Runner) Within(limit time.Duration) Runner {
 	g.limit = limit
 	return g
 }
 
-// WithMemory bounds the memory that each command may write to, in bytes.
+// WithMemory limits the memory that each command may write to, in bytes.
 func (g Runner) WithMemory(most uint64) Runner {
 	g.memory = most
 	return g
 }
 
-// Sparing says how many bytes a fetch leaves free on the disk; 0 or less: any.
+// Sparing sets the number of bytes that a fetch leaves free on the disk; 0 or less: no limit.
 func (g Runner) Sparing(floor int64) Runner {
 	g.floor = floor
 	return g
 }
 
-// Floor is what Sparing has said.
+// Floor returns the limit that Sparing has set.
 func (g Runner) Floor() int64 { return g.floor }
 
-// Borrowing has the runner also see the objects in a folder.
+// Borrowing makes the objects in a folder visible to the runner, too.
 func (g Runner) Borrowing(objects string) Runner {
 	return g.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + Alternate(objects))
 }
 
-// Alternate is an objects folder as git wants it in a list of them.
+// Alternate quotes the path of an objects folder for git's list of such folders.
 func Alternate(dir string) string {
 	if strings.ContainsAny(dir, `:"`+"\n") {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(dir) + `"`
@@ -102,7 +100,7 @@ func Alternate(dir string) string {
 	return dir
 }
 
-// WithAuth adds variables that are made afresh for each command, such as credentials.
+// WithAuth adds variables, such as credentials, that auth returns for each command.
 func (g Runner) WithAuth(auth func(ctx context.Context) ([]string, error)) Runner {
 	g.auth = auth
 	return g
@@ -118,10 +116,10 @@ func (g Runner) Pin(gitDir, common, workTree string) Runner {
 	return g
 }
 
-// Common is the pinned repository, empty without one.
+// Common returns the common directory of the pinned repository, or "".
 func (g Runner) Common() string { return g.common }
 
-// Run runs one command and returns its standard output, which is also set when the error is an [*Error].
+// Run runs a command and returns its standard output, also if the error is an [*Error].
 func (g Runner) Run(ctx context.Context, stdin string, args ...string) (string, error) {
 	var stdout bytes.Buffer
 	err := g.Pipe(ctx, strings.NewReader(stdin), &stdout, args...)
@@ -134,7 +132,7 @@ func (g Runner) Out(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// Yes runs a command whose exit status is an answer: 0 is yes, 1 is no, everything else is an error.
+// Yes runs a command whose exit status is an answer: 0 means yes, 1 no, and any other an error.
 func (g Runner) Yes(ctx context.Context, args ...string) (bool, error) {
 	_, err := g.Run(ctx, "", args...)
 	if ExitCode(err) == 1 {
@@ -143,7 +141,7 @@ func (g Runner) Yes(ctx context.Context, args ...string) (bool, error) {
 	return err == nil, err
 }
 
-// Lines runs a command and passes each line of its output to line. A line is only valid during the call.
+// Lines runs a command and calls line with each line of its output; the line is valid only during the call.
 func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) error {
 	lines := proc.NewExactLines(line)
 	if err := g.Pipe(ctx, strings.NewReader(""), lines, args...); err != nil {
@@ -155,7 +153,7 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 	return lines.Close()
 }
 
-// Pipe runs one command between a reader and a writer. When ctx or its time ends, git is asked to end and not killed at
+// Pipe runs a command with stdin and stdout. When ctx or the time limit ends, it asks git to end instead of killing it at
 // once: a killed git leaves lock files behind.
 func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 	limit := cmp.Or(g.limit, commandTime)
@@ -165,7 +163,7 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
 	env := g.env
-	if called(args) == "git diff-tree" { // of commits, for which git would read the whole index of the checkout
+	if called(args) == "git diff-tree" { // it compares commits, for which git would read the checkout's whole index
 		env = append(slices.Clip(env), "GIT_INDEX_FILE=/dev/none")
 	}
 	if g.auth != nil {
@@ -194,7 +192,7 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String(), env: g.variables()}
 }
 
-// Read runs one command and has read take its output as it comes. An error of read ends the command and is returned.
+// Read runs a command and passes its output to read as it arrives. An error of read ends the command and is returned.
 func (g Runner) Read(ctx context.Context, stdin string, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -213,7 +211,7 @@ func (g Runner) Read(ctx context.Context, stdin string, read func(*bufio.Reader)
 	return cmp.Or(err, <-done)
 }
 
-// Contains reports whether outer is inner, or has it in its history.
+// Contains reports whether inner equals outer or is in its history.
 func (g Runner) Contains(ctx context.Context, outer, inner string) (bool, error) {
 	if outer == inner {
 		return true, nil
@@ -221,7 +219,7 @@ func (g Runner) Contains(ctx context.Context, outer, inner string) (bool, error)
 	return g.Yes(ctx, "merge-base", "--is-ancestor", inner, outer)
 }
 
-// Holds is like [Runner.Contains], and false where the inner commit is not here at all.
+// Holds is like [Runner.Contains], but returns false if the inner commit does not exist here.
 func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
 	here, err := g.Yes(ctx, "cat-file", "-e", inner+"^{commit}")
 	if Failed(err) || err == nil && !here {
@@ -233,7 +231,7 @@ func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
 	return g.Contains(ctx, outer, inner)
 }
 
-// MergeTree merges two commits without a work tree. conflicts lists the files that conflict, in one line.
+// MergeTree merges two commits without a work tree. conflicts lists the conflicting files in one line.
 func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, conflicts string, err error) {
 	out, err := g.WithMemory(AgentMemory).Out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
 	tree, names, _ := strings.Cut(out, "\x00")
@@ -243,7 +241,7 @@ func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, confl
 	return tree, "", err
 }
 
-// IDs are the full ids of named objects, "" for one that is not here, from one process.
+// IDs returns the full IDs of named objects, "" for a missing one, with a single process.
 func (g Runner) IDs(ctx context.Context, names []string) ([]string, error) {
 	out, err := g.Run(ctx, strings.Join(names, "\n")+"\n", "cat-file", "--batch-check=%(objectname)")
 	if err != nil {
@@ -253,7 +251,7 @@ func (g Runner) IDs(ctx context.Context, names []string) ([]string, error) {
 	if len(ids) != len(names) {
 		return nil, fmt.Errorf("git cat-file has answered %d of %d names", len(ids), len(names))
 	}
-	for i, id := range ids { // of a missing one: its name, and that it is missing
+	for i, id := range ids { // for a missing object git prints its name and "missing"
 		if !IsObject(id) {
 			ids[i] = ""
 		}

@@ -13,42 +13,42 @@ import (
 	"github.com/ralph-pool/ralph/worktree/reuse"
 )
 
-// known keeps what the configuration of repositories says for as long as none of its files changes, and the files of the last commits.
-// A process of git costs more than all of these looks at files.
+// known caches configurations until one of their files changes, and the file lists of the last commits. Checking all these
+// files costs less than one git process.
 type known struct {
 	mu    sync.Mutex
 	kept  map[string]*kept  // by repository and environment
-	lists map[string]string // files of commits, see Files
+	lists map[string]string // file lists of commits; see Files
 }
 
-// kept is one configuration as it was read.
+// kept is a cached configuration.
 type kept struct {
 	settings []Located
-	files    map[string]os.FileInfo // that can have a part in it; nil: there is none
+	files    map[string]os.FileInfo // files that may contain settings; nil: the file does not exist
 }
 
 const (
-	mostKept    = 16                     // configurations
-	mostLists   = 4                      // of files
-	longestList = 1 << 20                // bytes of each
-	settled     = 100 * time.Millisecond // the age from which a file's time tells each change of it
+	mostKept    = 16                     // number of configurations
+	mostLists   = 4                      // number of file lists
+	longestList = 1 << 20                // bytes of each list
+	settled     = 100 * time.Millisecond // age from which a file's time reveals every change of the file
 )
 
-// Remembering has the runner, and all made from it, read the configuration anew only when one of its files has changed, and keep
-// a process that moves refs for a moment.
+// Remembering makes the runner, and all runners derived from it, read a configuration again only after one of its files has
+// changed, and reuse a process that moves refs for a short time.
 func (g Runner) Remembering() Runner {
 	g.known, g.movers = &known{kept: map[string]*kept{}}, &reuse.Processes{}
 	return g
 }
 
-// SameMemory has the runner share what another remembers.
+// SameMemory makes the runner share the caches of another.
 func (g Runner) SameMemory(other Runner) Runner {
 	g.known, g.movers = other.known, other.movers
 	return g
 }
 
-// configKey names the configuration that the runner's commands read. The worktrees of a repository share it: one that has
-// settings of its own is not kept.
+// configKey identifies the configuration that the runner's commands read. The worktrees of a repository share one: a
+// configuration with settings per worktree is not cached.
 func (g Runner) configKey() string {
 	ignored := strings.Fields("GIT_DIR= GIT_WORK_TREE= GIT_COMMON_DIR= GIT_CONFIG_COUNT= GIT_CONFIG_KEY_ GIT_CONFIG_VALUE_")
 	key := []string{g.common}
@@ -60,7 +60,7 @@ func (g Runner) configKey() string {
 	return strings.Join(key, "\x00")
 }
 
-// variables is the environment of the runner's commands.
+// variables returns the environment of the runner's commands.
 func (g Runner) variables() map[string]string {
 	env := map[string]string{}
 	for _, kv := range g.env {
@@ -70,7 +70,8 @@ func (g Runner) variables() map[string]string {
 	return env
 }
 
-// configFiles are the files that git reads the configuration from, if they exist, without those that other settings name.
+// configFiles returns the files from which git reads the configuration, without files that other settings include. Missing
+// files have a nil value.
 func (g Runner) configFiles() map[string]os.FileInfo {
 	if g.known == nil || g.common == "" {
 		return nil
@@ -93,7 +94,7 @@ func (g Runner) configFiles() map[string]os.FileInfo {
 	return files
 }
 
-// keep stores settings that were read after these looks at the files, unless others can have a part in them.
+// keep caches settings that were read after examining files, unless other files may contribute.
 func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo) {
 	if files == nil {
 		return
@@ -103,7 +104,7 @@ func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo)
 		if section == "include" || section == "includeif" || s.Name == "extensions.worktreeconfig" {
 			return
 		}
-		if _, seen := files[s.Origin]; !seen { // the system's, where it is not at its usual place
+		if _, seen := files[s.Origin]; !seen { // the system's file in an unusual place
 			files[s.Origin], _ = os.Stat(s.Origin)
 		}
 	}
@@ -120,7 +121,7 @@ func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo)
 	k.kept[g.configKey()] = &kept{settings: settings, files: files}
 }
 
-// of is what is kept for the runner and still holds; nil: nothing.
+// of returns the cached configuration of the runner if it is still valid, or nil.
 func (k *known) of(g Runner) *kept {
 	if k == nil || g.common == "" {
 		return nil
@@ -141,7 +142,8 @@ func (k *known) of(g Runner) *kept {
 	return kept
 }
 
-// Files lists all files of a commit, as git ls-tree -r -z does. A run asks several times for those of its base: a short list is kept.
+// Files lists all files of a commit in the format of git ls-tree -r -z. A run asks for the files of its base several times,
+// so short lists are cached.
 func (g Runner) Files(ctx context.Context, commit string) (string, error) {
 	if g.known != nil {
 		g.known.mu.Lock()
@@ -163,7 +165,7 @@ func (g Runner) Files(ctx context.Context, commit string) (string, error) {
 	return list, err
 }
 
-// WithIdent makes sure that git knows a name for commits: the user's own, or ralph's where none is configured.
+// WithIdent makes sure that git has a name for commits: the user's own, or ralph's if none is configured.
 func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 	config, err := g.Config(ctx)
 	if err != nil {
@@ -177,14 +179,14 @@ func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 	return g, nil
 }
 
-// KnowsIdent reports whether the user has told git a name and an address for commits. What git would guess does not count.
+// KnowsIdent reports whether the user has configured a name and an address for commits. A guess of git's does not count.
 func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
 	config, err := g.Config(ctx)
 	return err == nil && g.identTold(config, "AUTHOR") && g.identTold(config, "COMMITTER"), err
 }
 
-// identTold reports whether the environment or the configuration gives the role a name and an address. A value of nothing but
-// signs that git leaves out of names does not count.
+// identTold reports whether the environment or the configuration sets a name and an address for the role. A value made only
+// of characters that git strips from names does not count.
 func (g Runner) identTold(config Config, role string) bool {
 	env := g.variables()
 	for _, what := range []string{"name", "email"} {

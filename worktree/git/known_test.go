@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// counted is a runner on a new repository, with a home of its own, and what counts its processes.
+// counted returns a runner on a new repository with its own home, and a function that counts its processes.
 func counted(t *testing.T) (g Runner, dir string, processes func() int) {
 	t.Helper()
 	dir = t.TempDir()
@@ -45,7 +45,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age makes a file old enough that its time tells a change.
+// age makes a file old enough that its time reveals a change.
 func age(t *testing.T, path string) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -76,7 +76,7 @@ func TestConfigIsReadOnce(t *testing.T) {
 	}
 }
 
-// Whatever file is changed, made or removed, the next reading knows.
+// A changed, new or deleted file is noticed at the next reading.
 func TestConfigIsReadAnew(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, dir string){
@@ -102,7 +102,7 @@ func TestConfigIsReadAnew(t *testing.T) {
 				t.Fatal(known, err)
 			}
 			change(t, dir)
-			for range 2 { // too young to be kept
+			for range 2 { // too young to be cached
 				if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "Ada" {
 					t.Errorf("%v, %v", config, err)
 				}
@@ -114,7 +114,7 @@ func TestConfigIsReadAnew(t *testing.T) {
 	}
 }
 
-// What git may read besides the usual files is read each time.
+// A configuration with files besides the usual ones is read each time.
 func TestConfigIsNotKept(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{
@@ -140,7 +140,7 @@ func TestConfigIsNotKept(t *testing.T) {
 	}
 }
 
-// A name counts if the environment or the configuration tells both parts of it, for author and committer.
+// A name counts if the environment or the configuration has both parts of it, for author and committer.
 func TestKnownIdent(t *testing.T) {
 	t.Parallel()
 	g, dir, _ := counted(t)
@@ -161,7 +161,7 @@ func TestKnownIdent(t *testing.T) {
 	} {
 		write(t, filepath.Join(dir, ".gitconfig"), tt.config)
 		known, err := g.With(tt.env...).KnowsIdent(t.Context())
-		failed := false // git says the same
+		failed := false // git must agree
 		for _, role := range []string{"AUTHOR", "COMMITTER"} {
 			strict := g.With(append(tt.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")...)
 			_, err := strict.Out(t.Context(), "var", "GIT_"+role+"_IDENT")
@@ -173,7 +173,7 @@ func TestKnownIdent(t *testing.T) {
 	}
 }
 
-// A run asks several times for the files of its base.
+// A run asks for the files of its base several times.
 func TestFilesAreListedOnce(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that waits for ever is ended.
+// A command that hangs is stopped.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

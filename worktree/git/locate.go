@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// Location is a repository and the checkout that the user stands in.
+// Location identifies a repository and the user's current checkout of it.
 type Location struct {
-	Top    string // of the checkout
-	GitDir string // of the checkout; differs from Common in a linked worktree of the user's
-	Common string // canonical; the repository's identity
+	Top    string // top folder of the checkout
+	GitDir string // git directory of the checkout; differs from Common in a linked worktree of the user's
+	Common string // common git directory with links resolved; identifies the repository
 	Format string // "sha1" or "sha256"
 }
 
-// Locate finds the repository that dir is in. Only here git discovers anything; dir is a folder of the user's.
+// Locate finds the repository that contains dir, a folder of the user's. Only here, git may discover a repository.
 func Locate(ctx context.Context, dir string) (Location, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Locate(ctx context.Context, dir string) (Location, error) {
 	}
 	out, err := New(dir).Out(ctx, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
 		"--show-object-format", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
-	// git prints what it knows before it fails, and the lines tell the kind of place.
+	// Even if it fails, git prints the first lines, which identify the kind of place.
 	lines := strings.Split(out, "\n")
 	switch {
 	case len(lines) >= 2 && lines[0] == "true":
@@ -54,7 +54,7 @@ func Locate(ctx context.Context, dir string) (Location, error) {
 	return p, nil
 }
 
-// Digest is a short name, of 10 characters, for texts of any length.
+// Digest returns a short name of 10 characters for texts of any length.
 func Digest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:5])

@@ -12,21 +12,20 @@ import (
 
 const lockSuffix = ".lock"
 
-// owned are the refs that only this program moves.
+// owned describes the refs that only this program moves.
 type owned struct {
 	prefixes []string
 	lockAge  time.Duration
 }
 
-// Owning names the refs, by prefixes such as "refs/x/", that only this program moves. Git holds the lock file of a ref for
-// a moment only; one of these refs that is older than lockAge is left over from a git that was killed, and MoveRefs
-// removes it.
+// Owning sets the prefixes, such as "refs/x/", of refs that only this program moves. Git locks a ref only briefly, so a
+// lock file of such a ref that is older than lockAge was left by a killed git, and MoveRefs removes it.
 func (g Runner) Owning(lockAge time.Duration, prefixes ...string) Runner {
 	g.owned = owned{prefixes: prefixes, lockAge: lockAge}
 	return g
 }
 
-// StaleLocks lists the lock files that were left over on the owned refs.
+// StaleLocks lists the lock files left on the owned refs.
 func (g Runner) StaleLocks() ([]string, error) {
 	var stale []string
 	for _, prefix := range g.owned.prefixes {

@@ -8,7 +8,7 @@ import (
 // Heads is the prefix of the full names of branches.
 const Heads = "refs/heads/"
 
-// CheckBranch refuses a short branch name that git would refuse, or take for an option.
+// CheckBranch refuses a short branch name that git would refuse or take for an option.
 func CheckBranch(name string) error {
 	if strings.HasPrefix(name, "-") || name == "HEAD" || len(name) > 200 || !ValidRef(Heads+name) {
 		return fmt.Errorf("branch %q is not a valid branch name; see: git help check-ref-format", name)
@@ -35,7 +35,7 @@ func ValidRef(ref string) bool {
 	return len(parts) > 1
 }
 
-// DisplayName is a full ref name as people write it.
+// DisplayName shortens a full ref name for people.
 func DisplayName(ref string) string {
 	for _, prefix := range []string{Heads, "refs/remotes/", "refs/tags/"} {
 		if name, ok := strings.CutPrefix(ref, prefix); ok {
@@ -50,10 +50,10 @@ func IsObject(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Short is an object's name as people read it.
+// Short shortens an object name to 12 characters for people.
 func Short(sha string) string { return sha[:min(12, len(sha))] }
 
-// OrNothing is Short, or "nothing" for an empty name.
+// OrNothing is [Short], or "nothing" for an empty name.
 func OrNothing(sha string) string {
 	if sha == "" {
 		return "nothing"
@@ -61,7 +61,7 @@ func OrNothing(sha string) string {
 	return Short(sha)
 }
 
-// Quote makes a path safe to paste into a shell.
+// Quote quotes a path so that it is safe to paste into a shell.
 func Quote(s string) string {
 	safe := s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("/._-+:@%,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

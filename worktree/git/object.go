@@ -18,21 +18,21 @@ import (
 	"time"
 )
 
-// Store writes loose objects. A claim is written at every renewal, and a process for each would cost more than the rest.
+// Store writes loose objects itself: every renewal of a claim writes one, and starting git would take most of the time.
 type Store struct {
-	Dir    string // the repository's objects folder
+	Dir    string // objects folder of the repository
 	SHA256 bool   // the repository's object format
 }
 
-// The name on commits that ralph makes for itself; commits that people see carry the user's name.
+// Identity of commits that ralph makes for its own use. Commits that people see carry the user's name.
 const (
 	selfName  = "ralph"
 	selfEmail = "ralph@localhost"
 	selfIdent = selfName + " <" + selfEmail + ">"
 )
 
-// Message writes a commit of the empty tree. Equal content in one second
-// is one object: callers that need a unique one put a nonce into the message.
+// Message writes a commit of the empty tree. Commits with equal content in the same second are one object: a caller that
+// needs a unique one puts a nonce into the message.
 func (s Store) Message(message string, parents []string, at time.Time) (string, error) {
 	tree, err := s.Write("tree", nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s Store) Message(message string, parents []string, at time.Time) (string, 
 	return s.Commit(tree, parents, message, at)
 }
 
-// Commit writes a commit of a tree, in ralph's name.
+// Commit writes a commit of a tree in ralph's name.
 func (s Store) Commit(tree string, parents []string, message string, at time.Time) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)
@@ -71,7 +71,7 @@ func (s Store) Write(kind string, content []byte) (string, error) {
 	return name, nil
 }
 
-// Has reports whether an object is there in a file of its own.
+// Has reports whether an object exists as a loose object.
 func (s Store) Has(name string) bool {
 	_, err := os.Lstat(s.path(name))
 	return err == nil
@@ -79,7 +79,7 @@ func (s Store) Has(name string) bool {
 
 func (s Store) path(name string) string { return filepath.Join(s.Dir, name[:2], name[2:]) }
 
-// place writes the object beside its final name, then gives it that name: a reader sees all of it or none.
+// place writes the object beside its final name and renames it, so that readers see the complete object or none.
 func (s Store) place(path string, raw []byte) error {
 	top, err := os.Stat(s.Dir)
 	if err != nil {
@@ -87,14 +87,14 @@ func (s Store) place(path string, raw []byte) error {
 	}
 	folder := filepath.Dir(path)
 	if err := os.Mkdir(folder, 0o777); err == nil {
-		// A shared repository's folders carry its group's rights.
+		// In a shared repository, folders have the group's permissions.
 		if err := os.Chmod(folder, top.Mode()&(fs.ModePerm|fs.ModeSetgid)); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	temp := filepath.Join(folder, "tmp_obj_"+rand.Text()) // the prefix that git gc removes
+	temp := filepath.Join(folder, "tmp_obj_"+rand.Text()) // git gc removes files with this prefix
 	defer os.Remove(temp)
 	if err := WriteNew(temp, stored(raw), 0o444, true); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s Store) place(path string, raw []byte) error {
 	return os.Rename(temp, path)
 }
 
-// stored is data as a zlib stream without compression: the objects are small, and Go's compressor allocates most of a
+// stored returns data as a zlib stream without compression. The objects are small, and Go's compressor allocates almost a
 // megabyte for each.
 func stored(data []byte) []byte {
 	const header, block = "\x78\x01", 0xffff
@@ -123,7 +123,7 @@ func stored(data []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, adler32.Checksum(data))
 }
 
-// WriteNew creates the file. A durable one is on disk when it returns.
+// WriteNew creates a file. A durable one is on disk when WriteNew returns.
 func WriteNew(path string, content []byte, mode fs.FileMode, durable bool) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -139,12 +139,12 @@ func WriteNew(path string, content []byte, mode fs.FileMode, durable bool) error
 	return err
 }
 
-// IsEmptyTree reports the id of a folder without entries, by either hash.
+// IsEmptyTree reports whether id is the empty tree in either object format.
 func IsEmptyTree(id string) bool {
 	return id == "4b825dc642cb6eb9a060e54bf8d69288fbee4904" || id == "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 }
 
-// Body is the message of a commit object.
+// Body returns the message of a commit object.
 func Body(commit string) string {
 	_, message, _ := strings.Cut(commit, "\n\n")
 	return message

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestStored: what is stored is a zlib stream of the same bytes, also where it takes several blocks.
+// A stored object is a zlib stream of the same bytes, also with several blocks.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 400, 0xffff, 0x10000, 200_000} {

@@ -2,8 +2,8 @@ package git
 
 import "slices"
 
-// Private is the configuration of a run's private repository: what decides how files and commits look, and more. It names
-// no program but filters.
+// Private returns the configuration of a run's private repository: the settings that affect files and commits, and more. It
+// names no program except filters.
 func (c Config) Private(format string, more ...Setting) Config {
 	version := "0"
 	if format != "sha1" {
@@ -20,12 +20,12 @@ func (c Config) Private(format string, more ...Setting) Config {
 		}
 	}
 	own = append(own, Setting{"gc.auto", "0"}, Setting{"maintenance.auto", "false"},
-		// Inside, owner and inode of a file need not be those of the index that the host made.
+		// In the sandbox, a file's owner and inode may differ from those in the index that the host made.
 		Setting{"core.checkstat", "minimal"}, Setting{"core.trustctime", "false"})
 	return append(own, more...)
 }
 
-// Plain reports a setting that decides what files and commits look like, and names neither a program nor a path.
+// Plain reports whether a setting affects files and commits and names neither a program nor a path.
 func (s Setting) Plain() bool {
 	return slices.Contains([]string{
 		"core.autocrlf", "core.eol", "core.safecrlf", "core.filemode", "core.symlinks", "core.ignorecase",

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Edit moves one ref from exactly Old to New. An empty Old means that the ref must not exist, an empty New deletes it.
+// Edit moves one ref from exactly Old to New. With an empty Old the ref must not exist; an empty New deletes it.
 type Edit struct {
 	Ref, New, Old string
-	Any           bool // the ref may be anywhere; Old is ignored
+	Any           bool // move the ref from any value; Old is ignored
 }
 
-// Refs reads refs by their full names. A name that ends in a slash reads everything below it, no name reads all refs.
-// A ref that does not exist is not in the map.
+// Refs reads refs by their full names. A name with a slash at the end stands for all refs below it; no names stand for all
+// refs. The map lacks refs that do not exist.
 func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, error) {
 	if refs, ok := (refFiles{g.common}).read(names); ok && ctx.Err() == nil {
 		return refs, nil
@@ -28,9 +28,9 @@ func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, e
 	return g.listRefs(ctx, names...)
 }
 
-// RefsBut reads all refs but those below a folder of refs, such as "refs/notes/".
+// RefsBut reads all refs except those below a folder of refs, such as "refs/notes/".
 func (g Runner) RefsBut(ctx context.Context, folder string) (map[string]string, error) {
-	own := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has refs of its own
+	own := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has its own refs
 	if refs, ok := (refFiles{g.common}).readBut(folder); ok && !own && ctx.Err() == nil {
 		return refs, nil
 	}
@@ -52,8 +52,8 @@ func (g Runner) listRefs(ctx context.Context, names ...string) (map[string]strin
 	return refs, nil
 }
 
-// RefTime is the latest time at which a ref can have been moved: that of its own file, or of the file of all packed refs.
-// Zero: it is not known.
+// RefTime returns the latest time at which a ref can have moved: that of its own file, or of packed-refs. It returns zero
+// if there is neither.
 func (g Runner) RefTime(ref string) time.Time {
 	for _, name := range []string{filepath.FromSlash(ref), "packed-refs"} {
 		if info, err := os.Lstat(filepath.Join(g.common, name)); err == nil {
@@ -63,8 +63,8 @@ func (g Runner) RefTime(ref string) time.Time {
 	return time.Time{}
 }
 
-// Head is the full name of the branch that a git directory of the repository is on. The error is an [*Error] with exit
-// status 1 when HEAD is detached.
+// Head returns the full name of the branch that HEAD of a git directory points to. If HEAD is detached, the error is an
+// [*Error] with exit status 1.
 func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	if ref, ok := (refFiles{g.common}).head(gitDir); ok && ctx.Err() == nil {
 		return ref, nil
@@ -72,8 +72,7 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	return g.With("GIT_DIR="+gitDir).Out(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
-// MoveRefs makes all the edits or none. It fails with [ErrMoved] when a ref is not where its edit expects it, and with
-// [*BlockedError].
+// MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, and with [*BlockedError].
 func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	return cmp.Or(blocked(err, "", edits, nil), fmt.Errorf("move refs: %w", err))
 }
 
-// transact makes the changes of refs that git update-ref reads.
+// transact runs commands in the format of git update-ref --stdin.
 func (g Runner) transact(ctx context.Context, commands string) error {
 	args := []string{"update-ref", "--no-deref", "-m", "ralph", "--stdin", "-z"}
 	if g.movers == nil || g.auth != nil || g.limit != 0 || g.memory != 0 {
@@ -115,7 +114,7 @@ func (g Runner) transact(ctx context.Context, commands string) error {
 	return g.movers.Transact(ctx, append([]string{g.dir}, g.env...), run, commands)
 }
 
-// findMoved reads the refs to find out whether one of them is not where its edit expects it.
+// findMoved returns ErrMoved if one of the refs is not at its edit's Old.
 func (g Runner) findMoved(ctx context.Context, edits []Edit) error {
 	names := make([]string, len(edits))
 	for i, e := range edits {

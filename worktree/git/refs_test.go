@@ -33,7 +33,7 @@ func testMoveRefs(t *testing.T, r *repo) {
 		name  string
 		edits []Edit
 		moved bool
-		want  map[string]string // afterwards
+		want  map[string]string // refs afterwards
 	}{
 		{"create", []Edit{{Ref: a, New: first}}, false, map[string]string{a: first}},
 		{"create again", []Edit{{Ref: a, New: second}}, true, map[string]string{a: first}},
@@ -57,8 +57,8 @@ func testMoveRefs(t *testing.T, r *repo) {
 	}
 }
 
-// A lock file that a killed git left on one of our refs does not block the ref for ever. A young one, and one on a ref of
-// others, stays.
+// A lock file of a killed git on one of ralph's refs does not block the ref forever. A young one, and one on another ref,
+// stays.
 func TestStaleLocks(t *testing.T) {
 	t.Parallel()
 	const age = time.Minute

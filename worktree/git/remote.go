@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// How long a remote may take: for refs, and for a transfer of objects. One that hangs must not stop a sweep.
+// Time limits of a remote: for refs, and for a transfer of objects. A remote that hangs must not stop a sweep.
 const (
 	RefsTime     = 2 * time.Minute
 	TransferTime = 20 * time.Minute
 )
 
-// limited bounds a command that talks to a remote.
+// limited sets the time limit of a command with a remote.
 func limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrAway, limit))
 }
 
-// remoteError marks a failed command as the remote's failure. An end of the context stays what it is.
+// remoteError marks the failure of a command as the remote's. Other errors, such as the end of ctx, stay unchanged.
 func remoteError(remote string, err error) error {
 	failed, ok := errors.AsType[*Error](err)
 	switch {
 	case !ok:
 		return err
-	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.broken("") != "": // git looks at refs here
+	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.broken("") != "": // this repository has a broken ref
 		return errors.New(failed.broken("in this repository"))
 	case passing(err):
 		return fmt.Errorf("%w: %s: %w", ErrAway, remote, err)
@@ -43,19 +43,19 @@ func (g Runner) HasRemote(ctx context.Context, name string) (bool, error) {
 	}), err
 }
 
-// RemoteURL is the address of a remote as git uses it; empty when there is no remote of that name.
+// RemoteURL returns the address of a remote as git uses it, or "" if there is no remote of that name.
 func (g Runner) RemoteURL(ctx context.Context, name string) (string, error) {
 	if has, err := g.HasRemote(ctx, name); err != nil || !has {
 		return "", err
 	}
 	address, err := g.Out(ctx, "remote", "get-url", "--", name)
 	if Failed(err) {
-		return "", nil // there is none
+		return "", nil // no such remote
 	}
 	return address, err
 }
 
-// RemoteRefs reads refs on the remote by full name or pattern.
+// RemoteRefs reads refs on the remote by full names or patterns.
 func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...string) (map[string]string, error) {
 	ctx, cancel := limited(ctx, RefsTime)
 	defer cancel()
@@ -77,7 +77,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 	return refs, nil
 }
 
-// Fetch brings objects here and moves no ref. Package incoming bounds it.
+// Fetch fetches objects and moves no ref. Package incoming limits the size.
 func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error {
 	ctx, cancel := limited(ctx, TransferTime)
 	defer cancel()
@@ -92,7 +92,7 @@ func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error 
 	return nil
 }
 
-// MovedError is the [ErrMoved] of a remote's ref.
+// MovedError is an [ErrMoved] about a remote's ref.
 type MovedError struct{ Remote, Ref, At, Expected string }
 
 func (e *MovedError) Error() string {
@@ -103,9 +103,10 @@ func (e *MovedError) Error() string {
 // Unwrap makes errors.Is(err, ErrMoved) true.
 func (e *MovedError) Unwrap() error { return ErrMoved }
 
-// Push moves refs on the remote within the limit, all or none, each from exactly Old to New. Because of Old it may be repeated;
-// what is at New already stays. It fails with [*MovedError] for the last ref that has moved, [*BlockedError], ErrApart, [ErrDeclined] or
-// ErrRemote, or with [ErrStale] for a ref that was somewhere else for a moment.
+// Push moves refs on the remote within the time limit, all or none, each from exactly Old to New. It may be repeated
+// because of Old; a ref that is already at New stays. It fails with [*MovedError] for the last ref that has moved,
+// [*BlockedError], ErrApart, [ErrDeclined] or ErrRemote, or with [ErrStale] for a ref that was temporarily at another
+// commit.
 func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
 	err := g.push(ctx, limit, remote, moves)
 	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Stderr, "does not support --atomic") {
@@ -133,7 +134,7 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 		}
 	}
 	if len(left) == 0 {
-		return nil // they did arrive
+		return nil // the moves did arrive
 	}
 	if blocked := blocked(err, remote, left, at); blocked != nil {
 		return blocked
@@ -170,7 +171,7 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 	if !Failed(err) {
 		return err
 	}
-	// The line of a ref says more than the summary on standard error. Some only say that another ref was refused.
+	// A ref's own line is more precise than the summary on standard error, but may only say that another ref was refused.
 	why := ""
 	for line := range strings.Lines(out) {
 		parts := strings.Split(strings.TrimSpace(line), "\t")
@@ -193,19 +194,19 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 	return &refusal{text: fmt.Sprintf("push to %s: %s: %s", remote, kind, Printable(why)), is: []error{kind, err}}
 }
 
-// contended reports a refusal because of another push at the same time.
+// contended reports whether a push was refused because of a concurrent one.
 func contended(refusal string) bool {
 	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref") ||
 		strings.Contains(refusal, "atomic transaction failed")
 }
 
-// refusal is a push that the remote does not take.
+// refusal is the error of a push that the remote refused.
 type refusal struct {
 	text string
 	is   []error
 }
 
-// Error has all that the remote said, and nothing of where it is.
+// Error contains the remote's whole message, but not the remote's address.
 func (e *refusal) Error() string {
 	for _, err := range e.is {
 		if failed, ok := errors.AsType[*Error](err); ok && failed.said() != "" {
@@ -215,5 +216,5 @@ func (e *refusal) Error() string {
 	return e.text
 }
 
-// Unwrap gives what kind of refusal it is, and git's error.
+// Unwrap returns the kinds of the refusal and git's error.
 func (e *refusal) Unwrap() []error { return e.is }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a remote says about a push is one bounded line without what steers a terminal.
+// A remote's message about a push becomes one line of limited length without control characters.
 func TestSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ stderr, want string }{
@@ -22,7 +22,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// A killed git may have said no more than a hint.
+// A killed git may have printed only a hint.
 func TestErrorReason(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]string{

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Status looks at a checkout without changing anything, and without starting git in repositories inside it. It returns
-// HEAD's commit (empty when unborn) and whether the files differ from it.
+// Status examines a checkout without changing anything and without starting git in nested repositories. It returns HEAD's
+// commit, empty if there is none yet, and whether the files differ from that commit.
 func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error) {
 	out, err := g.Run(ctx, "", "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=normal",
 		"--no-renames", "--ignore-submodules=dirty", "--no-ahead-behind")
@@ -29,8 +29,8 @@ func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error)
 	return head, dirty, nil
 }
 
-// InTheWay is a path in a checkout, whose folder is dir, that keeps git from moving it on to a commit: a tracked file that both
-// have changed, or a file where the commit has a new one. It is empty when there is none.
+// InTheWay returns a path that keeps git from updating the checkout at dir to a commit: a tracked file that both have
+// changed, or a file at the place of a new one. It returns "" if there is none.
 func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error) {
 	g = g.In(dir)
 	names := func(args ...string) ([]string, error) {
@@ -65,8 +65,8 @@ func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error
 	return "", err
 }
 
-// hidden are those of the paths in a checkout whose files have changed although the index tells git not to look at them: no diff
-// shows them, but git overwrites none.
+// hidden returns those paths whose files have changed although the index tells git to ignore changes: no diff shows them,
+// but git does not overwrite them.
 func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []string, err error) {
 	index, err := g.Run(ctx, "", "ls-files", "--stage", "-v", "-z")
 	if err != nil {
@@ -93,5 +93,5 @@ func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []s
 	return out, err
 }
 
-// Unseen reports that a line of `ls-files -v` is of a file that git is not to look at.
+// Unseen reports whether a line of `ls-files -v` is of a file whose changes git ignores.
 func Unseen(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }

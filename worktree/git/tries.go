@@ -12,23 +12,23 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// Tries repeats commands that talk to one remote, as calls of an API are repeated, when the failure may pass. Once a
-// command has used up its tries, each gets only one until the remote answers again: an outage is not waited for by every
-// command anew. It is safe for concurrent use; a nil Tries repeats nothing.
+// Tries repeats commands with one remote, like API calls, if the failure may be temporary. After a command has used up its
+// tries, every further command gets only one until the remote answers again, so that not each of them waits out an outage.
+// It is safe for concurrent use; a nil Tries repeats nothing.
 type Tries struct {
-	// Sleep waits between two tries; nil: the real time.
+	// Sleep waits between two tries; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 
-	away atomic.Bool // the last command used up its tries
+	away atomic.Bool // the last command has used up its tries
 }
 
-// Repeating makes commands that talk to the remote share these tries.
+// Repeating sets the tries that commands with the remote share.
 func (g Runner) Repeating(t *Tries) Runner {
 	g.tries = t
 	return g
 }
 
-// do runs the command until it succeeds, fails for good, or the tries are used up.
+// do runs the command until it succeeds, fails permanently, or has used up the tries.
 func (t *Tries) do(ctx context.Context, command func() error) error {
 	err := command()
 	if t == nil {
@@ -48,10 +48,11 @@ func (t *Tries) do(ctx context.Context, command func() error) error {
 	return err
 }
 
-// statusOf finds the HTTP status in git's words.
+// statusOf matches the HTTP status in git's messages.
 var statusOf = pattern.Lazy(`(?:returned error: |HTTP )(\d{3})\b`)
 
-// passing reports a failure that may pass by itself. Git has no codes for why; its words are in English, as LC_ALL says.
+// passing reports whether a failure may be temporary. Git has no error codes for this, so it matches messages, which LC_ALL
+// keeps in English.
 func passing(err error) bool {
 	failed, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -59,15 +60,15 @@ func passing(err error) bool {
 	}
 	var said strings.Builder
 	for line := range strings.Lines(failed.Stderr) {
-		if strings.Contains(line, "not our ref") || strings.Contains(line, "does not support --atomic") { // what was to be fetched is gone; it never will
+		if strings.Contains(line, "not our ref") || strings.Contains(line, "does not support --atomic") { // the object or the feature is missing for good
 			return false
 		}
-		if !strings.HasPrefix(line, "remote:") { // that is a program's on the server, such as a hook's
+		if !strings.HasPrefix(line, "remote:") { // skip messages of programs on the server, such as hooks
 			said.WriteString(line)
 		}
 	}
 	if m := statusOf().FindStringSubmatch(said.String()); m != nil {
-		const timeout, tooMany, serverError = 408, 429, 500 // net/http would be linked for them alone
+		const timeout, tooMany, serverError = 408, 429, 500 // importing net/http only for these would link it
 		status, _ := strconv.Atoi(m[1])                     // digits
 		return status >= serverError || status == timeout || status == tooMany
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestPassing: git's own words for failures, and whether they pass by themselves.
+// TestPassing lists git's messages about failures, and whether the failure is temporary.
 func TestPassing(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]bool{
@@ -34,7 +34,7 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// TestTries: a failure that passes is tried again after growing pauses, and an outage only once, until it is over.
+// A temporary failure is retried after growing pauses. During an outage there is one attempt per command.
 func TestTries(t *testing.T) {
 	t.Parallel()
 	away, refused := &Error{Stderr: "fatal: early EOF"}, &Error{Stderr: "fatal: no"}
@@ -44,7 +44,7 @@ func TestTries(t *testing.T) {
 		return nil
 	}}
 	for _, step := range []struct {
-		answers []error // of the first calls; the last one of all others
+		answers []error // results of the first calls; the last one is for all further calls
 		calls   int
 		want    error
 	}{

@@ -1,6 +1,6 @@
-// Package history keeps the histories of base commits for private repositories. Its caller is package worktree. The store of
-// a commit is an object folder with the history of that commit and nothing else; it is never changed once it has its name,
-// and all private repositories of the base borrow from it. It is safe for concurrent use, across processes.
+// Package history keeps stores of objects that the private repositories of runs borrow from. Its caller is package
+// worktree. Each store is an object folder with the history of one base commit and nothing else. It never changes once it
+// has its final name. The package is safe for concurrent use, across processes.
 package history
 
 import (
@@ -17,23 +17,24 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Stores are the stores of one repository.
+// Stores describes the stores of one repository.
 type Stores struct {
-	Dir    string // the folder of all stores
-	Temp   string // a folder on the same file system
-	Lock   string // a file
-	Common string // the repository's git directory
+	Dir    string // folder of all stores
+	Temp   string // folder on the same file system
+	Lock   string // path of the lock file
+	Common string // the repository's common git directory
 	Git    git.Runner
-	Used   func() (map[string]bool, error) // the commits whose stores must stay
+	Used   func() (map[string]bool, error) // returns the commits whose stores must stay
 }
 
-// Of is the store of a commit.
+// Of returns the path of a commit's store.
 func (r Stores) Of(commit string) string { return filepath.Join(r.Dir, commit) }
 
-// packsLimit is how many packs a store may have before it is packed anew.
+// packsLimit is the number of packs above which a store is repacked.
 const packsLimit = 20
 
-// Make makes the store of a commit, from an older store if it can. partial: the repository is a partial clone.
+// Make makes the store of a commit, if possible on top of an older store. partial says that the repository is a partial
+// clone.
 func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
 	dir := r.Of(commit)
 	if _, err := os.Lstat(dir); err == nil {
@@ -79,7 +80,7 @@ func (r Stores) make(ctx context.Context, commit string, partial bool) (err erro
 	return os.Rename(temp, r.Of(commit))
 }
 
-// older finds a store whose commit is an ancestor; empty when there is none.
+// older returns a store's commit that is an ancestor of commit, or "".
 func (r Stores) older(ctx context.Context, commit string) (string, error) {
 	stores := r.list()
 	for _, s := range stores[:min(len(stores), 3)] {
@@ -89,7 +90,7 @@ func (r Stores) older(ctx context.Context, commit string) (string, error) {
 			continue
 		}
 		switch inside, err := r.Git.Contains(ctx, commit, old); {
-		case err != nil && !git.Failed(err): // the commit may be gone
+		case err != nil && !git.Failed(err): // if git failed, the old commit may be gone
 			return "", err
 		case inside:
 			return old, nil
@@ -98,10 +99,10 @@ func (r Stores) older(ctx context.Context, commit string) (string, error) {
 	return "", nil
 }
 
-// list lists the stores, the newest first.
+// list lists the stores, newest first.
 func (r Stores) list() []fs.FileInfo { return disk.Newest(r.Dir, git.IsObject) }
 
-// prune deletes the stores that are not used, except the newest two.
+// prune deletes unused stores, except the newest two.
 func (r Stores) prune() error {
 	used, err := r.Used()
 	if err != nil {
@@ -118,7 +119,8 @@ func (r Stores) prune() error {
 	return nil
 }
 
-// Give makes an object folder with what the commits have and base, which has a store, lacks. It is whole once it has its name.
+// Give makes an object folder with the objects that the commits have and base lacks; base has a store. The folder is
+// complete once it has its final name.
 func (r Stores) Give(ctx context.Context, objects, base string, partial bool, commits ...string) (err error) {
 	temp := filepath.Join(r.Temp, "given-"+rand.Text())
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
@@ -141,7 +143,7 @@ func makeFolder(dir string) error {
 	return errors.Join(os.MkdirAll(filepath.Join(dir, "info"), 0o700), os.MkdirAll(filepath.Join(dir, "pack"), 0o700))
 }
 
-// Pack packs what commit has and without lacks into an object folder.
+// Pack packs the objects that commit has and without lacks into an object folder.
 func (r Stores) Pack(ctx context.Context, objects, commit, without string, partial bool) error {
 	in := commit + "\n"
 	if without != "" {
@@ -151,13 +153,14 @@ func (r Stores) Pack(ctx context.Context, objects, commit, without string, parti
 	if partial {
 		args = append(args, "--missing=allow-promisor")
 	}
-	// git makes the pack in its own object folder first, which may be on another file system.
+	// git writes the pack to its own object folder first, which may be on another file system; so that folder is set to
+	// objects.
 	g := r.Git.Borrowing(filepath.Join(r.Common, "objects")).With("GIT_OBJECT_DIRECTORY=" + objects)
 	_, err := g.Run(ctx, in, append(args, filepath.Join(objects, "pack", "pack"))...)
 	return err
 }
 
-// linkPacks shows the packs of one object folder in another.
+// linkPacks makes hard links to the packs of one object folder in another.
 func linkPacks(from, to string) error {
 	entries, err := os.ReadDir(filepath.Join(from, "pack"))
 	if err != nil {

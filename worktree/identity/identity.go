@@ -1,5 +1,5 @@
-// Package identity says in whose name commits are made: author, committer, trailers and signature. Its caller is package
-// worktree. Everything here is safe for concurrent use.
+// Package identity makes commits carry the names that the user asks for: author, committer, trailers and signature. Its
+// caller is package worktree. It is safe for concurrent use.
 package identity
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Identity is in whose name a run's commits are made. With the zero Identity they stay as the agent made them.
+// Identity says in whose name a run's commits are made. The zero Identity leaves them as the agent made them.
 type Identity struct {
-	Author    Ident   `json:"author,omitzero"`    // zero: the agent's commits keep their author
-	Committer Ident   `json:"committer,omitzero"` // zero: Author, or the user where the commits are signed off or signed
-	SignOff   bool    `json:"sign_off,omitempty"` // adds a Signed-off-by trailer of the committer
+	Author    Ident   `json:"author,omitzero"`    // zero: the author stays
+	Committer Ident   `json:"committer,omitzero"` // zero: Author, or the user if the commits are signed off or signed
+	SignOff   bool    `json:"sign_off,omitempty"` // add a Signed-off-by trailer of the committer
 	CoAuthors []Ident `json:"co_authors,omitempty"`
-	Sign      Format  `json:"sign,omitempty"` // signs with the user's git settings, on the host
+	Sign      Format  `json:"sign,omitempty"` // sign with the user's git settings, on the host
 }
 
 // Ident is a name and an e-mail address.
@@ -29,13 +29,13 @@ type Ident struct {
 // Format is a kind of signature.
 type Format string
 
-// The formats; the zero Format signs nothing.
+// The formats; the zero Format means no signature.
 const (
 	GPG Format = "gpg"
 	SSH Format = "ssh"
 )
 
-// Parse reads "Name <mail@example.com>".
+// Parse parses "Name <mail@example.com>".
 func Parse(text string) (Ident, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil || a.Name == "" || strings.ContainsAny(a.Name+a.Address, "<>\n\x00") {
@@ -44,13 +44,13 @@ func Parse(text string) (Ident, error) {
 	return Ident{a.Name, a.Address}, nil
 }
 
-// Of is the user's own name, or ralph's where git knows none.
+// Of returns the user's own name, or ralph's if git knows none.
 func Of(user git.Config) (i Ident) {
 	i.Name, i.Email = user.Ident()
 	return i
 }
 
-// String is "Name <mail@example.com>", as git writes it into a commit: without the characters that it takes away.
+// String returns "Name <mail@example.com>" as git writes it into a commit, without the characters that git strips.
 func (i Ident) String() string { return plain(i.Name) + " <" + plain(i.Email) + ">" }
 
 func plain(s string) string {
@@ -58,17 +58,17 @@ func plain(s string) string {
 	return strings.NewReplacer("<", "", ">", "", "\n", "").Replace(s)
 }
 
-// IsZero reports that nothing is asked for.
+// IsZero reports whether nothing is asked for.
 func (i Identity) IsZero() bool {
 	return i.Author == Ident{} && i.Committer == Ident{} && !i.SignOff && len(i.CoAuthors) == 0 && i.Sign == ""
 }
 
-// NeedsUser reports that the user's own name gets into the commits.
+// NeedsUser reports whether commits will contain the user's own name.
 func (i Identity) NeedsUser() bool {
 	return cmp.Or(i.Committer, i.Author) == Ident{} && (i.SignOff || i.Sign != "")
 }
 
-// For fills in the committer; user is the user's own name.
+// For returns the identity with its committer filled in; user is the user's own name.
 func (i Identity) For(user Ident) Identity {
 	i.Committer = cmp.Or(i.Committer, i.Author)
 	if i.NeedsUser() {
@@ -77,7 +77,7 @@ func (i Identity) For(user Ident) Identity {
 	return i
 }
 
-// Config is the git configuration by which an agent commits in the name.
+// Config returns the git configuration that makes an agent commit in this name.
 func (i Identity) Config(user git.Config) git.Config {
 	self := Of(user)
 	author := cmp.Or(i.Author, self)
@@ -88,7 +88,7 @@ func (i Identity) Config(user git.Config) git.Config {
 	return c
 }
 
-// Env is the environment for that.
+// Env returns environment variables with the same effect as Config.
 func (i Identity) Env() (env []string) {
 	i = i.For(Ident{})
 	for role, who := range map[string]Ident{"AUTHOR": i.Author, "COMMITTER": i.Committer} {
@@ -99,7 +99,7 @@ func (i Identity) Env() (env []string) {
 	return env
 }
 
-// trailers are the lines that end each message.
+// trailers returns the trailer lines of each message.
 func (i Identity) trailers() (lines []string) {
 	for _, who := range i.CoAuthors {
 		lines = append(lines, "Co-authored-by: "+who.String())

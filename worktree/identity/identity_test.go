@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What git would refuse, or write into commits otherwise than it was given, is refused before anybody works.
+// Names that git would refuse or change are refused before any work begins.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	eve := Ident{"Eve O'Hara", "eve@example.com"}

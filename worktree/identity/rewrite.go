@@ -15,20 +15,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
-// signTime is how long one signature may take. A program that asks for a passphrase would wait for ever.
+// signTime limits one signature. A program that asks for a passphrase would wait forever.
 const signTime = time.Minute
 
-// Writer makes commits anew.
+// Writer rewrites commits.
 type Writer struct {
 	Git        git.Runner
 	Objects    git.Store
-	Identity   Identity // with its committer, see [Identity.For]
+	Identity   Identity // with its committer filled in; see [Identity.For]
 	Neutralize bool     // rewrite messages that would act on a forge
-	Signed     bool     // what needs no other change has the user's signature already
+	Signed     bool     // commits that need no other change already have the user's signature
 }
 
-// Rewrite writes the commits, oldest first, anew where they are not as they should be, and all that come after such a one.
-// It returns their new names. A new commit has no signature but the user's.
+// Rewrite rewrites those commits that differ from the identity, and all commits after such a one. commits are ordered
+// oldest first. It returns the new names by old name. A rewritten commit keeps no signature but the user's.
 func (w Writer) Rewrite(ctx context.Context, commits []string) (renamed map[string]string, err error) {
 	objects, err := w.Git.Objects(ctx, "commit", commits)
 	if err != nil {
@@ -66,14 +66,14 @@ func (w Writer) Rewrite(ctx context.Context, commits []string) (renamed map[stri
 	return edit.Renamed, nil
 }
 
-// sign has git make the commit, with the user's signature.
+// sign makes git write the commit with the user's signature.
 func (w Writer) sign(ctx context.Context, object string) (string, error) {
 	header, text, _ := strings.Cut(object, "\n\n")
 	args, env := []string{"commit-tree", "-S", "-F", "-"}, git.SigningEnv()
 	encoding, roles := "UTF-8", []string{"author", "committer"}
 	for n, line := range slices.Collect(strings.Lines(header)) {
 		field, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		// Git reads these fields in this order only. What an agent has put elsewhere is no argument of ours.
+		// Git reads these fields only in this order. Text that an agent has put elsewhere must not become an argument.
 		switch {
 		case field == "tree" && n == 0 && git.IsObject(value):
 			args = append(args, value)
@@ -85,7 +85,7 @@ func (w Writer) sign(ctx context.Context, object string) (string, error) {
 			roles = roles[1:]
 			name, rest, _ := strings.Cut(value, "<")
 			email, date, _ := strings.Cut(rest, ">")
-			if name = strings.TrimSpace(name); strings.Trim(name, ".,:;\\\"'") == "" { // git refuses it
+			if name = strings.TrimSpace(name); strings.Trim(name, ".,:;\\\"'") == "" { // git refuses such a name
 				name = w.Identity.Committer.Name
 			}
 			if own := map[string]Ident{"author": w.Identity.Author, "committer": w.Identity.Committer}[field]; own != (Ident{}) {
@@ -110,7 +110,7 @@ func (w Writer) sign(ctx context.Context, object string) (string, error) {
 // ErrSign means that git cannot sign commits.
 var ErrSign = errors.New("sign the commits")
 
-// Try makes one signature, in a folder that it deletes again.
+// Try makes one test signature, in a folder that it deletes afterwards.
 func (w Writer) Try(ctx context.Context, folder string) error {
 	folder = filepath.Join(folder, "sign-"+rand.Text())
 	if err := os.Mkdir(folder, 0o700); err != nil {

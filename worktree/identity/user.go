@@ -8,10 +8,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// ErrNone means that commits need the user's name and e-mail address, and git knows none.
+// ErrNone means that git does not know the user's name and e-mail address, which commits need.
 var ErrNone = errors.New("git knows no name and e-mail address to commit with")
 
-// User is the name that the user has told git, or ralph's with ErrNone.
+// User returns the user's name and address from git's configuration, or ralph's with ErrNone.
 func User(ctx context.Context, g git.Runner) (Ident, error) {
 	config, err := g.Config(ctx)
 	if err != nil {
@@ -24,8 +24,9 @@ func User(ctx context.Context, g git.Runner) (Ident, error) {
 	return Of(config), err
 }
 
-// Check makes sure that commits can be made as an identity asks: git knows the user's name where it is needed, and can sign. environ is
-// that of agents which commit with the user's own git configuration; nil: none do. temp is a folder for temporary files.
+// Check checks that commits can be made as the identity asks: git knows the user's name where it is needed, and can sign.
+// environ is the environment of agents that commit with the user's own git configuration; nil means that there are none.
+// temp is a folder for temporary files.
 func (w Writer) Check(ctx context.Context, who Identity, environ []string, temp string) error {
 	user, err := User(ctx, w.Git)
 	unknown := errors.Is(err, ErrNone)

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Validate refuses names and addresses that git would not take, or would change.
+// Validate refuses names and addresses that git would refuse or change.
 func (i Identity) Validate() error {
 	var errs []error
 	need := func(role string, who Ident) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// TestCapsOverTwoImports sends a second import that names the folders of the first.
+// TestCapsOverTwoImports sends a second import that refers to the folders of the first.
 func TestCapsOverTwoImports(t *testing.T) {
 	t.Parallel()
 	names := func(n int) []string {

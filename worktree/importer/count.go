@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// counter counts the paths below folders without walking them: a few folders that contain each other several times make
-// more paths than any program can list.
+// counter counts the paths in folders without walking them: a few folders that contain each other several times have more
+// paths than any program can list.
 type counter struct {
-	trees map[string]*tree // of the pack
-	given map[string]*tree // of the given history, as far as the pack names them
+	trees map[string]*tree // folders of the pack
+	given map[string]*tree // folders of the given history that the pack refers to
 	caps  Caps
 
 	idSize int
 }
 
-// count fills in paths, depth and longest path of a folder. One that is nowhere has no paths; git refuses a pack that names it.
+// count fills in paths, depth and longest path of a folder. A folder that exists nowhere has no paths; git refuses a pack
+// that refers to it.
 func (c counter) count(id string, at int) (paths, depth int, err error) {
 	t, ok := c.trees[id]
 	if !ok {
@@ -55,10 +56,10 @@ func (c counter) count(id string, at int) (paths, depth int, err error) {
 	return t.paths, t.depth, nil
 }
 
-// counted is a folder which has been counted; an empty one where it is nowhere.
+// counted returns a folder that has been counted, or an empty one if the folder exists nowhere.
 func (c counter) counted(id string) *tree { return cmp.Or(c.trees[id], c.given[id], &tree{}) }
 
-// all counts for every folder of the pack.
+// all counts every folder of the pack.
 func (c counter) all() error {
 	for id := range c.trees {
 		if _, _, err := c.count(id, 1); err != nil {

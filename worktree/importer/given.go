@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// count holds the folders of the pack to the caps. What they name of the given history is counted as well: an agent chose
-// much of that in earlier imports, and a guess for it would add up over several imports.
+// count checks the folders of the pack against the caps. It includes the folders of the given history to which they refer:
+// an agent made many of those in earlier imports, and an estimate would add up over several imports.
 func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
 	if err := q.refuseOdd(ctx, c.odd); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
 	return counter{trees: c.trees, given: g.trees, caps: o.Caps, idSize: g.idSize}.all()
 }
 
-// refuseOdd refuses odd folders that the given history does not have.
+// refuseOdd refuses odd folders that are not in the given history.
 func (q *Quarantine) refuseOdd(ctx context.Context, odd map[string]error) error {
 	var names []string
 	for id := range odd {
@@ -41,7 +41,7 @@ func (q *Quarantine) refuseOdd(ctx context.Context, odd map[string]error) error 
 	return err
 }
 
-// givenTrees reads the folders that the pack names without holding them, and all below those, each once.
+// givenTrees reads the folders that the pack refers to but does not contain, and all folders below, each once.
 func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
 	for _, t := range g.known {
 		if err := g.name(t); err != nil {
@@ -50,7 +50,7 @@ func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
 	}
 	for depth := 0; len(g.level) > 0; depth++ {
 		asked := g.level
-		if depth > g.caps.Depth { // each level is a process
+		if depth > g.caps.Depth { // each level costs a process
 			return fmt.Errorf("more than %d folders inside each other: %w", g.caps.Depth, ErrTooBig)
 		}
 		if err := q.git.EachObject(ctx, asked, g.keep); err != nil {
@@ -68,18 +68,18 @@ func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
 	return nil
 }
 
-// givenTrees are folders of the given history.
+// givenTrees collects folders of the given history.
 type givenTrees struct {
-	known  map[string]*tree // of the pack
+	known  map[string]*tree // folders of the pack
 	trees  map[string]*tree
-	named  map[string]bool // all that have been asked for, or will be
-	level  []string        // those that come next, in hexadecimal
+	named  map[string]bool // all that were or will be read
+	level  []string        // the next to read, in hexadecimal
 	caps   Caps
 	idSize int
-	held   int64 // bytes so far
+	held   int64 // bytes read so far
 }
 
-// name adds the folders in one of another to those that come next.
+// name adds the subfolders of a folder to the next level.
 func (g *givenTrees) name(t *tree) error {
 	for id := range t.each(g.idSize) {
 		if g.known[id] != nil || g.named[id] {
@@ -94,8 +94,8 @@ func (g *givenTrees) name(t *tree) error {
 	return nil
 }
 
-// keep takes one folder. What is missing or no folder is left out: git's check of the pack finds it, and in a partial clone
-// folders may be missing further down.
+// keep stores one folder. It skips objects that are missing or not folders: git's check of the pack finds those, and in a
+// partial clone folders further down may be missing.
 func (g *givenTrees) keep(o git.Object, r io.Reader) error {
 	if o.Kind != "tree" {
 		return nil

@@ -1,12 +1,12 @@
-// Package importer takes commits and files out of a sandbox. Its caller is package worktree.
+// Package importer imports commits and files from a sandbox. Its caller is package worktree.
 //
-// Nothing in a sandbox is believed and nothing of it is read from disk. A script runs git there, with the rights of the
-// agent, and prints a few lines and one pack (see [Script]). The host reads that as data ([Read]): it checks the size and
-// the shape of every object as the bytes arrive, before git sees them, then has git check the objects in a quarantine
-// folder, where every object that one of them names must be in the pack or in the history that the run was given. Only
-// then the objects move into the user's repository ([Quarantine.Accept]). No ref moves here.
+// The host trusts nothing in a sandbox and reads none of its files. A script runs git in the sandbox, with the agent's
+// rights, and prints a few lines and one pack (see [Script]). The host parses this output as data ([Read]). It checks size
+// and shape of every object as the bytes arrive, before git sees them. Then git checks the objects in a quarantine folder:
+// every object to which they refer must be in the pack or in the history that the run was given. Only after that the
+// objects are moved into the user's repository ([Quarantine.Accept]). This package moves no ref.
 //
-// Everything here is safe for concurrent use, except one Quarantine by two goroutines.
+// The package is safe for concurrent use, except that a Quarantine belongs to one goroutine.
 package importer
 
 import (
@@ -23,22 +23,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// ErrTooBig says that an import would exceed its Caps.
+// ErrTooBig means that an import would exceed its Caps.
 var ErrTooBig = errors.New("too big to be imported")
 
-// Caps bound one import. Zero values are the defaults.
+// Caps limits one import. Zero values mean the defaults.
 type Caps struct {
 	Objects int   // number of objects; default 1,000,000
-	Size    int64 // bytes of all of them, unpacked; default 4 GiB
+	Size    int64 // bytes of all objects, unpacked; default 4 GiB
 	Blob    int64 // bytes of one file; default 512 MiB
-	Files   int   // new files among the uncommitted changes; default 20,000. The rest is named and stays in the worktree
+	Files   int   // new files among the uncommitted changes; default 20,000. The others are listed and stay in the worktree
 	Paths   int   // paths in the files of one commit; default 5,000,000
-	Depth   int   // folders inside each other; default 250
+	Depth   int   // depth of nested folders; default 250
 
 	PathBytes int64 // bytes of all paths in the files of one commit; default 512 MiB
 }
 
-// WithDefaults replaces zero values.
+// WithDefaults replaces zero values by the defaults.
 func (c Caps) WithDefaults() Caps {
 	return Caps{
 		Objects: cmp.Or(c.Objects, 1_000_000), Size: cmp.Or(c.Size, 4<<30), Blob: cmp.Or(c.Blob, 512<<20),
@@ -47,8 +47,8 @@ func (c Caps) WithDefaults() Caps {
 	}
 }
 
-// Now are the caps with their defaults, as far as there is room in the places where an import writes. For an agent that works on the
-// host as the user only the room is a limit.
+// Now returns the caps with their defaults, lowered to the free disk space at the places that an import writes to. For an
+// agent on the host (host), which has the user's rights, only the space is a limit.
 func (c Caps) Now(host bool, places ...string) Caps {
 	c = c.WithDefaults()
 	if host {
@@ -68,37 +68,37 @@ func (c Caps) Now(host bool, places ...string) Caps {
 	return c
 }
 
-// ChangesEnv names the variable of the script with the folder that has all files which git has not made; unset: the worktree. It
-// shows the same names as the worktree, and may be read-only.
+// ChangesEnv is the script's variable with the folder of all files that git has not made; unset: the worktree. The folder
+// shows the same names as the worktree and may be read-only.
 const ChangesEnv = "RALPH_CHANGES"
 
 //go:embed inside.sh
 var script string
 
-// What a script sends.
+// Values of Script.What.
 const (
 	All     = "all"
-	Branch  = "branch"  // without commits outside of the branch
-	Commits = "commits" // without uncommitted changes
-	Files   = "files"   // uncommitted changes only; the agent's repository is not used
+	Branch  = "branch"  // no commits outside of the branch
+	Commits = "commits" // no uncommitted changes
+	Files   = "files"   // only uncommitted changes; the agent's repository is not used
 )
 
-// Script is the command that runs in the sandbox.
+// Script describes the command that runs in the sandbox.
 type Script struct {
 	What   string   // All, Branch, Commits or Files
-	Refuse []string // files with this content are left out of the uncommitted changes
+	Refuse []string // IDs of contents; files with such content are not saved
 	GitDir string   // the private repository
 	Branch string   // its branch
 	Last   string   // the last imported commit
-	Blob   int64    // files above this size are left out
-	Files  int      // so many new files are saved
+	Blob   int64    // files above this size in bytes are not saved
+	Files  int      // number of new files that are saved
 	Sparse bool     // the checkout is sparse
-	Depth  int      // so many folders inside each other are saved
+	Depth  int      // depth of nested folders that are saved
 	Given  []string // object folders with the history that the run was given
 	Known  []string // commits that need not be sent
 }
 
-// Argv is the script with its arguments.
+// Argv returns the command line of the script.
 func (s Script) Argv() []string {
 	sparse := "no"
 	if s.Sparse {
@@ -112,7 +112,8 @@ func (s Script) Argv() []string {
 	return append(append(argv, s.Given...), s.Known...)
 }
 
-// Env is the environment of the script: nothing of the user's but what decides what files look like.
+// Env returns the environment of the script. Of the user's configuration it has only the settings that affect file
+// contents.
 func Env(config git.Config, filters bool) []string {
 	more := []git.Setting{
 		{
@@ -137,13 +138,13 @@ func Env(config git.Config, filters bool) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 }
 
-// Report is what the script says before the pack. All of it may be a lie.
+// Report is the script's output before the pack. All of it may be false.
 type Report struct {
-	Tip    string   // the commit that the branch is to move to
-	Lost   string   // a commit that was named as the tip and cannot be had; empty: none
-	Tree   string   // the files as they are; empty when they are those of Tip
-	Others []string // commits of other branches, tags and stashes that Tip does not have
-	Notes  []string // files that are not in Tree, and why
+	Tip    string   // new tip of the branch
+	Lost   string   // a commit that was named as the tip and cannot be read; empty: none
+	Tree   string   // tree object of the files; empty if they equal those of Tip
+	Others []string // commits of other branches, tags and stashes that are not in Tip
+	Notes  []string // files that are not in Tree, with the reason
 	Empty  bool     // no pack follows
 }
 
@@ -152,7 +153,7 @@ const (
 	linesLimit = 100
 )
 
-// readReport reads the lines before the pack.
+// readReport parses the lines before the pack.
 func readReport(r *bufio.Reader) (Report, error) {
 	var rep Report
 	for i := range linesLimit {

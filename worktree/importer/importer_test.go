@@ -31,7 +31,7 @@ type pack struct {
 	count int
 }
 
-// add adds an object that says it has the size; its content may differ.
+// add adds an object with a header of that size; its content may differ.
 func (p *pack) add(kind int, size int, content []byte) string {
 	p.count++
 	b := byte(kind<<4) | byte(size&15)
@@ -52,7 +52,7 @@ func (p *pack) object(kind int, content string) string {
 	return p.add(kind, len(content), []byte(content))
 }
 
-// tree adds a folder of the same entry under several names.
+// tree adds a folder with the same entry under several names.
 func (p *pack) tree(mode, id string, names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -82,7 +82,7 @@ func (p *pack) bytes() []byte {
 	return append(out, sum[:]...)
 }
 
-// given is a repository with one commit, and the commit.
+// given makes a repository with one commit, and returns its objects and the commit.
 func given(t *testing.T) (objects, commit string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,7 +109,7 @@ func oldTree(t *testing.T, objects string) (content string) {
 	return content
 }
 
-// TestRead is the table of what a sandbox may send.
+// TestRead lists what a sandbox may send.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	objects, base := given(t)
@@ -293,7 +293,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzScan reads what may be no pack.
+// FuzzScan reads input that may not be a pack.
 func FuzzScan(f *testing.F) {
 	p := &pack{}
 	p.commit(p.tree("40000", p.tree("100644", p.object(typeBlob, "x"), "f"), "d"), time.Now())
@@ -308,7 +308,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzReport reads what a script may not have printed.
+// FuzzReport reads input that a script may not have printed.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte("ralph 1\ntip " + strings.Repeat("a", 40) + "\nnote x\nnone\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPathBytes: what is counted is the bytes of all paths as git lists them.
+// The counted size is the bytes of all paths as git lists them.
 func TestPathBytes(t *testing.T) {
 	t.Parallel()
 	p := &pack{}
@@ -34,7 +34,7 @@ func TestPathBytes(t *testing.T) {
 	}
 }
 
-// TestFoldersHeld: what is kept of folders is not more than their own bytes, and of ids that name nothing here no more than the cap.
+// The memory for folders is limited to their own bytes, and IDs of missing objects are limited by the cap.
 func TestFoldersHeld(t *testing.T) {
 	t.Parallel()
 	p := &pack{}
@@ -60,7 +60,7 @@ func TestFoldersHeld(t *testing.T) {
 	}
 }
 
-// TestCommitLimits: the messages of commits are held in memory, by ralph and by git.
+// Messages of commits are held in memory, by ralph and by git.
 func TestCommitLimits(t *testing.T) {
 	t.Parallel()
 	header := "tree " + strings.Repeat("1", 40) + "\n\n"
@@ -90,7 +90,7 @@ func TestCommitLimits(t *testing.T) {
 	}
 }
 
-// TestPackSize: a pack with more bytes than the cap, which a disk without room makes small, is too big wherever the cap cuts it.
+// A pack above the cap, which a full disk lowers, is too big wherever the cap cuts it.
 func TestPackSize(t *testing.T) {
 	t.Parallel()
 	objects, tip := given(t)

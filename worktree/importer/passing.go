@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// exitError is a script that ran in the sandbox and failed.
+// exitError is the failure of a script that ran in the sandbox.
 type exitError struct {
 	code   int
-	stderr string // the end of it
+	stderr string // end of standard error
 }
 
 func (e *exitError) Error() string {
@@ -23,8 +23,8 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git in the sandbox ended with status %d: %s", e.code, git.Printable(lines[len(lines)-1]))
 }
 
-// Passing reports whether an import failed because of the machine, the engine or the sandbox, such as a full disk or a limit
-// of processes, and not because of what was to be imported. The same work may be imported later.
+// Passing reports whether an import failed because of the machine, the engine or the sandbox, for example a full disk or a
+// process limit, and not because of the data. The same work may be imported later.
 func Passing(err error) bool {
 	if err == nil || errors.Is(err, ErrLate) {
 		return false
@@ -42,8 +42,8 @@ func Passing(err error) bool {
 	return ok && strings.Contains(files.Error(), noRoom)
 }
 
-// Starved reports that the machine lacks room, memory, processes or files: the system itself refused what was asked of it, or the
-// error is of [OfBase]. No other text decides: an agent may have written it.
+// Starved reports whether the machine lacks disk space, memory, processes or files. It only trusts errors of the system
+// itself and of [OfBase], because an agent may have written any other text.
 func Starved(err error) bool {
 	_, said := errors.AsType[*baseError](err)
 	return said || slices.ContainsFunc([]error{
@@ -51,7 +51,8 @@ func Starved(err error) bool {
 	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 
-// OfBase marks the failure of a git command that has seen files of the base only, if git says that the machine lacks something.
+// OfBase marks the failure of a git command that has only read files of the base, if git reports that the machine lacks
+// something.
 func OfBase(err error) error {
 	if failed, ok := errors.AsType[*git.Error](err); ok && lacks(failed.Stderr) {
 		return &baseError{err}
@@ -63,10 +64,11 @@ type baseError struct{ error }
 
 func (e *baseError) Unwrap() error { return e.error }
 
-// killed reports that a signal ended a program: git itself ends with at most 128.
+// killed reports whether a signal ended a program: git itself exits with at most 128.
 func killed(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
 
-// lacks reports that a program says what the machine lacks. Text may be an agent's; see [Starved].
+// lacks reports whether a program's message says that the machine lacks something. An agent may have written the text; see
+// [Starved].
 func lacks(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
@@ -81,26 +83,26 @@ func lacks(text string) bool {
 	return false
 }
 
-// waitTime is how long an import that fails for a passing reason is waited for.
+// waitTime is how long imports are retried that fail for a temporary reason.
 const waitTime = 7 * 24 * time.Hour
 
-// setAsideAfter is how often an import may fail in the same way. A limit of the sandbox's may have ended it because the machine
-// was busy: that may happen killedAfter times, over killedTime at least.
+// setAsideAfter is how often an import may fail in the same way. A kill may be due to a limit of the sandbox on a busy
+// machine, so git may be killed killedAfter times, over at least killedTime.
 const (
 	setAsideAfter = 2
 	killedAfter   = 5
 	killedTime    = time.Hour
 )
 
-// Failures are the failed imports of a tree since the last that succeeded.
+// Failures counts the failed imports of a tree since the last success.
 type Failures struct {
-	// Failure is why the last import failed, and Count how often that happened one after the other. Those that may pass
-	// are not counted.
+	// Failure is the reason of the last failure, and Count how often it occurred in a row. Temporary failures are not
+	// counted.
 	Failure string `json:"failure,omitempty"`
 	Count   int    `json:"failures,omitempty"`
-	// Waiting is when an import first failed for a passing reason; zero: the last failure was another.
+	// Waiting is the time of the first temporary failure; zero: the last failure was not temporary.
 	Waiting time.Time `json:"waiting,omitzero"`
-	// Killed is how often, one after the other, git was killed, and Since when that began.
+	// Killed is how often in a row git was killed, and Since the time of the first kill.
 	Killed int       `json:"killed,omitempty"`
 	Since  time.Time `json:"killed_since,omitzero"`
 }
@@ -137,13 +139,13 @@ func (f *Failures) Add(err error, now time.Time) {
 	}
 }
 
-// Never counts a failure that no later import can undo.
+// Never records a failure that is permanent.
 func (f *Failures) Never(err error) {
 	*f = Failures{Failure: err.Error(), Count: setAsideAfter}
 }
 
-// Over reports that another import would fail as well.
+// Over reports whether another import would fail as well.
 func (f Failures) Over() bool { return f.Count >= setAsideAfter }
 
-// Waits reports that another import may succeed later, without anybody having changed the work.
+// Waits reports whether another import may succeed later although nobody changes the work.
 func (f Failures) Waits() bool { return !f.Over() && !f.Waiting.IsZero() }

@@ -56,7 +56,8 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// A failure that passes is waited for, for a week; one of the content is over when it has come twice in the same way.
+// A temporary failure is retried for a week; a failure because of the content is final when it has occurred twice in the
+// same way.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1e9, 0)

@@ -14,29 +14,29 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Options say what one import may bring.
+// Options describes what one import may contain.
 type Options struct {
-	Dir     string    // of the quarantine; it is emptied first
-	Given   []string  // object folders with the history that the run was given, complete in itself
-	Known   []string  // commits of that history, which may be the tip
+	Dir     string    // quarantine folder; its contents are deleted first
+	Given   []string  // object folders with the history that the run was given, which is complete
+	Known   []string  // commits of that history that may be the tip
 	Shallow string    // content of the user's shallow file
 	SHA256  bool      // object format
-	Since   time.Time // when the run began; its commits are not older
+	Since   time.Time // start of the run; its commits must not be older
 	Caps    Caps
 }
 
-// Quarantine holds what a sandbox sent until it is accepted. The folder is a git directory with no configuration, hooks or
-// refs of anyone's; it sees the given history and none of the user's other objects.
+// Quarantine holds the objects from a sandbox until they are accepted. Its folder is a git directory without configuration,
+// hooks or refs of others. Git sees the given history there, but no other objects of the user's.
 type Quarantine struct {
 	Report
 	Objects  int
-	Gitlinks bool // a new folder names a commit of another repository
+	Gitlinks bool // a new folder refers to a commit of another repository
 
 	dir string
 	git git.Runner
 }
 
-// Read reads what a [Script] prints, up to the end of in. On an error nothing stays.
+// Read reads the output of a [Script] to the end of in. After an error, no files are left.
 func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 	o.Caps = o.Caps.WithDefaults()
 	r := bufio.NewReaderSize(in, 64<<10)
@@ -63,7 +63,7 @@ func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 	return q, nil
 }
 
-// Close deletes what has not been accepted.
+// Close deletes the objects that were not accepted.
 func (q *Quarantine) Close() error { return os.RemoveAll(q.dir) }
 
 func (q *Quarantine) make(o Options) error {
@@ -88,7 +88,7 @@ func (q *Quarantine) make(o Options) error {
 			return err
 		}
 	}
-	// Files above the threshold are not held in memory; the limits stop everything else that is too big for it.
+	// git does not hold files above this threshold in memory, and the limits stop everything else that is too large.
 	hardened := git.HardenedEnv(git.Setting{Name: "core.bigFileThreshold", Value: "16m"},
 		git.Setting{Name: "pack.threads", Value: "1"}, git.Setting{Name: "core.commitGraph", Value: "false"})
 	q.git = git.New(q.dir).WithMemory(git.AgentMemory).With("GIT_DIR="+q.dir, "GIT_CONFIG_GLOBAL="+os.DevNull,
@@ -96,8 +96,8 @@ func (q *Quarantine) make(o Options) error {
 	return nil
 }
 
-// receive stores the pack while it scans it, and gives it to git once it has passed. git reads it from this process and ends
-// when that dies.
+// receive stores the pack while scanning it, and passes it to git after the scan. Git reads it through this process, so git
+// ends if this process dies.
 func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*contents, error) {
 	f, err := os.OpenFile(filepath.Join(q.dir, "incoming"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -118,7 +118,7 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 	return c, q.git.Pipe(ctx, f, io.Discard, "index-pack", "--stdin", "--strict", "--threads=1")
 }
 
-// limited reads no more than so many bytes, and says so where there are more.
+// limited is a reader that fails after a number of bytes.
 type limited struct {
 	in   io.Reader
 	left int64
@@ -135,10 +135,10 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clockSkew is how much older than the run its commits may say they are.
+// clockSkew is how much older than the run its commits may claim to be.
 const clockSkew = time.Hour
 
-// check looks at what no single object shows.
+// check checks properties that involve several objects.
 func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 	known := map[string]bool{}
 	for _, id := range o.Known {
@@ -168,11 +168,11 @@ func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 	return nil
 }
 
-// smallImport is how many objects are stored one by one. A pack for each import would soon slow down every git command
-// of the user's.
+// smallImport is the number of objects up to which they are stored one by one. One pack per import would soon slow down the
+// user's git commands.
 const smallImport = 200
 
-// Accept moves the objects into the user's repository and, as a pack, into the object folder given, if there is one.
+// Accept moves the objects into the user's repository and, as a pack, into the object folder given, unless that is "".
 func (q *Quarantine) Accept(ctx context.Context, user git.Runner, given string) error {
 	if q.Objects == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (q *Quarantine) Accept(ctx context.Context, user git.Runner, given string) 
 			continue
 		}
 		err := q.store(ctx, user, filepath.Join(dir, e.Name()))
-		if err == nil && given != "" { // in this order: git looks for indexes
+		if err == nil && given != "" { // the index last: git looks for indexes
 			err = os.Rename(filepath.Join(dir, name+".pack"), filepath.Join(given, "pack", name+".pack"))
 			if err == nil {
 				err = os.Rename(filepath.Join(dir, name+".idx"), filepath.Join(given, "pack", name+".idx"))
@@ -214,7 +214,7 @@ func (q *Quarantine) store(ctx context.Context, user git.Runner, pack string) er
 	return user.Pipe(ctx, f, io.Discard, args...)
 }
 
-// Alternates is the content of a file that lets a repository borrow from object folders.
+// Alternates returns the content of an alternates file, which lets a repository borrow from object folders.
 func Alternates(folders []string) string {
 	var b strings.Builder
 	for _, f := range folders {

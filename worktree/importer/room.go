@@ -10,8 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// Room is how much an import may write to some places: half of what is free where there is least, since it is written twice
-// before the first copy goes. Everything else on a full disk needs the rest.
+// Room returns how many bytes an import may write, and the place that limits it: half of the free space where that is
+// smallest, because the data is written twice before the first copy is deleted. Everything else on a full disk needs the
+// rest.
 func Room(places ...string) (bytes int64, place string) {
 	bytes = math.MaxInt64
 	for _, at := range places {
@@ -22,13 +23,13 @@ func Room(places ...string) (bytes int64, place string) {
 	return bytes, place
 }
 
-// noRoom is what the script says of files for which there was no room.
+// noRoom is the script's message about files for which there was no space.
 const noRoom = "no room for the files"
 
-// errRoom: the import would be within the caps if a disk had more room.
+// errRoom means that the import would be within the caps if the disk had more space.
 var errRoom = errors.New("no room for it")
 
-// ExplainSize says when the disk is the reason that something is too big: usual is what would be allowed otherwise.
+// ExplainSize adds to an ErrTooBig that the free disk space was the limit, if it was lower than the usual caps.
 func ExplainSize(err error, usual Caps, places ...string) error {
 	if bytes, place := Room(places...); errors.Is(err, ErrTooBig) && bytes < usual.WithDefaults().Size {
 		return &roomError{fmt.Errorf("%w (half of what is free in %s, %s, is the most)", err, place, disk.Size(2*bytes))}
@@ -40,5 +41,5 @@ type roomError struct{ error }
 
 func (e *roomError) Unwrap() []error { return []error{e.error, errRoom} }
 
-// Full reports whether an import ended because a disk of this host is full.
+// Full reports whether an import failed because a disk of this host is full.
 func Full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

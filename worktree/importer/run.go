@@ -11,20 +11,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// How long git may take inside, and how long it may take here to read and check what comes. They only end what was made to
-// take for ever.
+// Time limits for git in the sandbox, and for reading and checking its output. Only an import built to take forever reaches
+// them.
 const (
 	insideTime = 10 * time.Minute
 	readTime   = insideTime + git.TransferTime
 )
 
-// ErrLate says that an import did not end in time, which it would not the next time either.
+// ErrLate means that an import did not end in time. Another one would not either.
 var ErrLate = errors.New("the import did not end in time")
 
-// ErrInside says that the sandbox did not do its part, which is no reason to ask it for less.
+// ErrInside means that the sandbox failed. Asking it for less would not help.
 var ErrInside = errors.New("git in the sandbox failed")
 
-// Run has exec run a [Script], and reads what it prints.
+// Run runs a [Script] with exec and reads its output.
 func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.Writer) (exit int, err error), o Options) (*Quarantine, error) {
 	from, to := io.Pipe()
 	type result struct {
@@ -43,13 +43,13 @@ func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.W
 	defer cancel()
 	stderr := proc.NewTail(4 << 10)
 	code, err := exec(limit, to, stderr)
-	late := context.Cause(limit) // reading what has come may take longer
+	late := context.Cause(limit) // checked here, because reading the rest of the output may take longer
 	_ = to.Close()               // always nil
 	got := <-read
 	switch {
 	case err != nil && late != nil:
 		err = fmt.Errorf("%w: %w", ErrInside, late)
-	case err != nil && (got.err == nil || !errors.Is(err, got.err)): // else it is our end of the pipe that it speaks of
+	case err != nil && (got.err == nil || !errors.Is(err, got.err)): // otherwise the error is about our closed end of the pipe
 		err = fmt.Errorf("%w: %w", ErrInside, err)
 	case err == nil && code != 0 && late != nil:
 		err = fmt.Errorf("%w: %w", ErrInside, late)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A script that does not end is ended, and the error says that this was the reason, whatever the sandbox says of it.
+// A script that does not end is stopped, and the error says so, whatever the sandbox reports.
 func TestLateImport(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]error{"nothing": nil, "an error": errors.New("the command was killed")} {

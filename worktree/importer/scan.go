@@ -21,14 +21,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// The types of objects in a pack.
+// Types of objects in a pack.
 const (
 	typeCommit = 1
 	typeTree   = 2
 	typeBlob   = 3
 )
 
-// Bytes of one object, and of all of its type: these are held in memory, and messages again whenever commits are listed.
+// Limits in bytes of one object and of all objects of its type. These objects are held in memory, and messages again
+// whenever commits are listed.
 const (
 	treeLimit    = 16 << 20
 	treesLimit   = 1 << 30
@@ -36,29 +37,30 @@ const (
 	commitsLimit = 64 << 20
 )
 
-// contents is what a pack holds besides files.
+// contents describes the contents of a pack except files.
 type contents struct {
 	objects  int
-	trees    map[string]*tree     // by the bytes of their ids
-	commits  map[string]time.Time // when each was committed
-	gitlinks bool                 // a tree names a commit of another repository
-	odd      map[string]error     // trees that git does not write so today, by the bytes of their ids
+	trees    map[string]*tree     // by raw ID
+	commits  map[string]time.Time // commit time of each
+	gitlinks bool                 // a tree refers to a commit of another repository
+	odd      map[string]error     // trees that git would not write, by raw ID, with the reason
 }
 
-// tree is a folder: how many files are in it, and the folders.
+// tree describes a folder: the number of its files, and its subfolders.
 type tree struct {
 	files   int
-	folders string // of each the bytes of its id, and one with the length of its name
-	name    int    // bytes of the longest name of a file
-	names   int64  // bytes of the names of all files
-	paths   int    // in all folders below, once counted; see counter
+	folders string // for each, the raw ID and one byte with the length of its name
+	name    int    // bytes of the longest file name
+	names   int64  // bytes of all file names
+	paths   int    // paths in all folders below, once counted; see counter
 	depth   int
 	longest int   // bytes of the longest path
 	size    int64 // bytes of all paths
-	odd     error // why git does not write such a folder; nil: it does
+	odd     error // why git would not write such a folder; nil: it would
 }
 
-// each are the folders: ids, and bytes of names. There can be a gigabyte of them, and what is kept takes no more.
+// each iterates over the subfolders: raw ID and length of the name. They may take up a gigabyte, so they are kept in packed
+// form.
 func (t *tree) each(idSize int) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for rest := t.folders; rest != "" && yield(rest[:idSize], int(rest[idSize])); rest = rest[idSize+1:] {
@@ -66,27 +68,27 @@ func (t *tree) each(idSize int) iter.Seq2[string, int] {
 	}
 }
 
-// rawID is an id in the form in which it stands in folders; empty for what is none.
+// rawID returns the raw bytes of an ID as stored in folders, or "" if id is not valid.
 func rawID(id string) string {
 	raw, _ := hex.DecodeString(id)
 	return string(raw)
 }
 
-// File systems take no longer names and paths. A commit with them could be checked out nowhere.
+// Limits of file systems on names and paths. A commit that exceeds them could not be checked out anywhere.
 const (
 	nameLimit = 255
 	pathLimit = 4095
 )
 
-// scanner reads a pack as it arrives and refuses what is bigger than the caps, before anything else sees it. It accepts
-// no deltas: a few bytes of them stand for any amount of data.
+// scanner reads a pack as it arrives and refuses objects above the caps before git sees them. It accepts no deltas: a few
+// bytes of a delta can stand for any amount of data.
 type scanner struct {
 	in     *bufio.Reader
 	caps   Caps
 	sha256 bool
 	zlib   io.ReadCloser
 	size   int64         // unpacked bytes so far
-	held   map[int]int64 // of trees and of commits, by type
+	held   map[int]int64 // bytes held of trees and of commits, by type
 }
 
 func (s *scanner) scan() (*contents, error) {
@@ -108,7 +110,7 @@ func (s *scanner) scan() (*contents, error) {
 			return nil, fmt.Errorf("read the pack: %w", err)
 		}
 	}
-	if _, err := io.CopyN(io.Discard, s.in, int64(s.newHash().Size())); err != nil { // its checksum, which git checks
+	if _, err := io.CopyN(io.Discard, s.in, int64(s.newHash().Size())); err != nil { // the checksum; git checks it
 		return nil, fmt.Errorf("read the pack: %w", err)
 	}
 	if _, err := s.in.ReadByte(); !errors.Is(err, io.EOF) {
@@ -155,7 +157,7 @@ func (s *scanner) object(c *contents) error {
 	return nil
 }
 
-// header reads the type and the size of an object.
+// header reads type and size of an object.
 func (s *scanner) header() (kind int, size int64, err error) {
 	b, err := s.in.ReadByte()
 	if err != nil {
@@ -219,11 +221,11 @@ func (s *scanner) newHash() hash.Hash {
 	return sha1.New() //nolint:gosec // see the import
 }
 
-// oddLimit is how many odd folders may come from somebody's old history.
+// oddLimit is the number of odd folders that an old given history may have.
 const oddLimit = 1000
 
-// unusual says what git never writes into a folder: a mode of its own, or a folder in it that is empty. The programs that read
-// such a folder differ in what they see.
+// unusual returns an error for an entry that git never writes: an unknown mode, or an empty folder. Programs disagree about
+// the contents of a folder with such an entry.
 func unusual(mode, name, id []byte) error {
 	switch {
 	case !slices.Contains([]string{"100644", "100755", "120000", "40000", "160000"}, string(mode)):
@@ -234,7 +236,7 @@ func unusual(mode, name, id []byte) error {
 	return nil
 }
 
-// parseTree reads "MODE NAME\0ID" entries.
+// parseTree parses "MODE NAME\0ID" entries.
 func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 	t := &tree{}
 	var folders []byte
@@ -252,7 +254,7 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		t.names += int64(len(name))
 		t.odd = cmp.Or(t.odd, unusual(mode, name, content[end+1:end+1+idSize]))
 		const format = 0o170000
-		bits, _ := strconv.ParseUint(string(mode), 8, 32) // what is no number is a gitlink, as for git
+		bits, _ := strconv.ParseUint(string(mode), 8, 32) // like git, take a mode that is not a number for a gitlink
 		switch bits & format {
 		case 0o040000:
 			folders = append(append(folders, content[end+1:end+1+idSize]...), byte(len(name))) //nolint:gosec // see nameLimit
@@ -269,7 +271,7 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 	return t, nil
 }
 
-// committed is the committer's time. What is wrong with a commit, git's own check finds.
+// committed returns the committer's time. Git's own check finds malformed commits.
 func committed(content []byte) time.Time {
 	for line := range bytes.Lines(content) {
 		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
@@ -281,7 +283,7 @@ func committed(content []byte) time.Time {
 			if len(fields) == 0 {
 				return time.Time{}
 			}
-			seconds, _ := strconv.ParseInt(string(fields[0]), 10, 64) // git's check refuses what is no number
+			seconds, _ := strconv.ParseInt(string(fields[0]), 10, 64) // git's check refuses an invalid number
 			return time.Unix(seconds, 0)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An image without a program that the script needs is named as such: its commits are not taken for uncommitted changes.
+// An error names the program that an image lacks: its commits are not mistaken for uncommitted changes.
 func TestScriptWithoutProgram(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

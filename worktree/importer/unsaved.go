@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Err is what the sandbox could not send.
+// Err returns an error about the work that the sandbox could not send, or nil.
 func (rep Report) Err() error {
 	var err error
 	if rep.Lost != "" {
@@ -23,15 +23,16 @@ func (rep Report) Err() error {
 	return err
 }
 
-// UnsavedError says that uncommitted files could not be saved, such as one that nobody may read. The commits are imported.
+// UnsavedError means that uncommitted files could not be saved, for example because of their permissions. The commits are
+// imported.
 type UnsavedError struct{ Err error }
 
 func (e *UnsavedError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnsavedError) Unwrap() error { return e.Err }
 
-// OnlyUnsaved reports that an error of Import is an *UnsavedError and nothing besides.
+// OnlyUnsaved reports whether an error of Import consists only of an *UnsavedError.
 func OnlyUnsaved(err error) bool {
 	for {
 		if _, ok := err.(*UnsavedError); ok { //nolint:errorlint // each layer is looked at

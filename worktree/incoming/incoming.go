@@ -1,5 +1,5 @@
-// Package incoming fetches objects from a remote. They stay apart until all are here: of a fetch that ends early nothing is left.
-// It ends when the disk gets too full.
+// Package incoming fetches objects from a remote with a size limit. The objects stay in a folder of their own until all
+// have arrived, so an aborted fetch leaves nothing behind. A fetch ends if the disk gets too full.
 package incoming
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// ErrSize means that the fetch would write more than it may.
+// ErrSize means that the fetch would exceed its limit.
 var ErrSize = errors.New("too large to be fetched")
 
 const (
-	look   = 200 * time.Millisecond // between looks at what a fetch has written
-	little = 1 << 20                // bytes that are fetched even where the disk is too full
-	few    = 100                    // from so many objects on git fetch keeps a pack, too
+	look   = 200 * time.Millisecond // interval of the checks of a fetch's size
+	little = 1 << 20                // bytes that are fetched even if the disk is too full
+	few    = 100                    // number of objects from which git fetch keeps a pack, too
 )
 
-// Fetch brings objects into the repository that g is pinned to, and moves no ref. It fails with ErrSize when it would write more than
-// most bytes, where that is not 0, and with [*disk.ShortError].
+// Fetch fetches objects into the repository that g is pinned to, and moves no ref. It fails with ErrSize if it would write
+// more than most bytes (0: no limit), and with [*disk.ShortError].
 func Fetch(ctx context.Context, g git.Runner, remote string, most int64, what ...string) error {
 	objects := filepath.Join(g.Common(), "objects")
 	dir, err := Folder(objects)
@@ -45,22 +45,22 @@ func Fetch(ctx context.Context, g git.Runner, remote string, most int64, what ..
 	return nil
 }
 
-// Folder makes a folder for what is fetched, within an objects folder.
+// Folder makes a folder for fetched objects inside an objects folder.
 func Folder(objects string) (string, error) {
-	dir, err := os.MkdirTemp(objects, "tmp_objdir-incoming-") // git gc removes what begins like this
+	dir, err := os.MkdirTemp(objects, "tmp_objdir-incoming-") // git gc removes folders with this prefix
 	if err != nil {
 		return "", fmt.Errorf("fetch: %w", err)
 	}
 	return dir, nil
 }
 
-// Apart is g with new objects in a folder of their own.
+// Apart returns g with a separate folder for new objects.
 func Apart(g git.Runner, objects, dir string) git.Runner {
 	return g.Borrowing(objects).With("GIT_OBJECT_DIRECTORY="+dir,
-		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // a pack is written as it comes; refs would keep bundles
+		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // the pack is written as it arrives; bundles would stay because of their refs
 }
 
-// Into fetches into the folder that [Apart] was given, and ends as Fetch does.
+// Into fetches into the folder passed to [Apart]. It fails like Fetch.
 func Into(ctx context.Context, apart git.Runner, dir, remote string, most int64, what ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	guard := &disk.Guard{Place: filepath.Dir(dir), Floor: apart.Floor()}
@@ -101,7 +101,7 @@ func measure(ctx context.Context, dir string, most int64, guard *disk.Guard, can
 	}
 }
 
-// adopt gives the repository the packs in the folder.
+// adopt moves the packs in the folder to the repository.
 func adopt(ctx context.Context, g git.Runner, dir, objects string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, "pack"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func adopt(ctx context.Context, g git.Runner, dir, objects string) error {
 }
 
 func adoptPack(ctx context.Context, g git.Runner, from, to string) error {
-	_, err := os.Lstat(from + ".promisor") // a partial clone keeps these packs
+	_, err := os.Lstat(from + ".promisor") // packs of a partial clone are kept
 	if errors.Is(err, fs.ErrNotExist) {
 		if done, err := unpack(ctx, g, from+".pack"); done || err != nil {
 			return err
@@ -126,7 +126,7 @@ func adoptPack(ctx context.Context, g git.Runner, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	for _, suffix := range []string{".promisor", ".rev", ".pack", ".idx"} { // git looks for indexes
+	for _, suffix := range []string{".promisor", ".rev", ".pack", ".idx"} { // the index last: git looks for indexes
 		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -134,7 +134,7 @@ func adoptPack(ctx context.Context, g git.Runner, from, to string) error {
 	return nil
 }
 
-// unpack writes few objects one by one, as git fetch does.
+// unpack writes a few objects one by one, as git fetch does.
 func unpack(ctx context.Context, g git.Runner, pack string) (done bool, err error) {
 	f, err := os.Open(pack)
 	if err != nil {

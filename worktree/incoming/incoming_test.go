@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// site is a repository and its remote, which has more.
+// site is a repository and its remote, which has more commits.
 type site struct {
 	*testing.T
 	dir, bare string
@@ -71,7 +71,7 @@ func (s *site) more(files, size int) (commit string) {
 	return s.run(other, "rev-parse", "HEAD")
 }
 
-// left is what is in the objects folder beside what git makes.
+// left lists the files in the objects folder that git did not make.
 func (s *site) left() (left []string) {
 	s.Helper()
 	for _, pattern := range []string{"tmp_*", "pack/tmp_*"} {
@@ -84,7 +84,7 @@ func (s *site) left() (left []string) {
 	return left
 }
 
-// Few objects become files of their own, many or large ones a pack, and a partial clone notes where the rest is.
+// A few objects are stored as loose objects, many or large ones as a pack. A partial clone records where the rest is.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -120,14 +120,15 @@ func TestFetch(t *testing.T) {
 			if left := s.left(); packs != 1 || len(left) > 0 {
 				t.Errorf("%s; left: %q", s.run(s.dir, "count-objects", "-v"), left)
 			}
-			if c.partial { // the file comes when it is asked for
+			if c.partial { // the file is fetched on demand
 				s.run(s.dir, "cat-file", "-p", commit+":0")
 			}
 		})
 	}
 }
 
-// A fetch that fills the disk ends while the remote still sends, and nothing of it is left. A small one does not fill it.
+// A fetch that fills the disk is stopped while the remote still sends, and leaves nothing behind. A small one does not fill
+// the disk.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -146,7 +147,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A fetch that is too large ends, too.
+// A fetch that is too large is stopped, too.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -160,7 +161,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// hang makes the remote send so many bytes and then nothing.
+// hang makes the remote send that many bytes and then block.
 func (s *site) hang(bytes int) {
 	s.Helper()
 	script := filepath.Join(s.TempDir(), "upload-pack")

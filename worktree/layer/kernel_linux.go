@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whiteout hides a path of the lower folder. An ordinary user can make one since Linux 5.8.
+// whiteout makes a whiteout, which hides a path of the lower folder. Since Linux 5.8 this needs no privileges.
 func whiteout(path string) error { return unix.Mknod(path, unix.S_IFCHR, 0) }
 
-// Boot names this start of the machine: after a power loss files may be damaged.
+// Boot returns an ID of this boot of the machine. After a power loss, files may be damaged.
 func Boot() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, all starts are one
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // if unreadable, all boots look the same
 	return string(id)
 }

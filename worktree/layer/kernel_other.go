@@ -4,9 +4,9 @@ package layer
 
 import "errors"
 
-// No sandbox shows layers here.
+// whiteout is not supported: no sandbox shows layers on this system.
 
 func whiteout(string) error { return errors.ErrUnsupported }
 
-// Boot is the same for all starts.
+// Boot returns the same ID for all boots.
 func Boot() string { return "" }

@@ -1,8 +1,9 @@
-// Package layer makes the files of private trees from layers. Its caller is package worktree. A layer is a checkout of a base
-// commit, with its index. Trees share it as the read-only lower folder of an overlay; a tree's own folder, the upper one, has
-// only what differs. Git makes a layer from a commit of the user's base, and nobody changes it once it has its name.
+// Package layer makes the files of private trees from layers. Its caller is package worktree. A layer is a checkout of a
+// base commit with its index. Several trees share it as the read-only lower folder of an overlay; a tree's own folder, the
+// upper one, has only the files that differ. Git makes a layer from a commit of the user's base, and nobody changes it once
+// it has its final name.
 //
-// Everything here is safe for concurrent use, across processes.
+// The package is safe for concurrent use, across processes.
 package layer
 
 import (
@@ -25,37 +26,37 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Stores are the layers of one repository.
+// Stores describes the layers of one repository.
 type Stores struct {
-	Dir  string // the folder of all layers
-	Temp string // a folder on the same file system
-	Lock string // a file; there is another beside it
-	Most int64  // bytes that unused layers may take together with the others
-	From int    // how many files a repository has for which layers are made; 0: 2,000
+	Dir  string // folder of all layers
+	Temp string // folder on the same file system
+	Lock string // path of a lock file; another one is beside it
+	Most int64  // bytes of all layers above which unused ones are removed
+	From int    // number of files from which a repository gets layers; 0: 2,000
 	Used func() (map[string]bool, error)
 	Log  *slog.Logger
 }
 
-// smallest is the default of Stores.From. With fewer files a plain checkout costs no more, and it has no folder whose rename
-// fails, as those of the lower folder do.
+// smallest is the default of Stores.From. With fewer files a plain checkout costs no more. Its folders can also be renamed,
+// unlike those of a lower folder.
 const smallest = 2000
 
-// Checkout is the tree that is to be made.
+// Checkout describes the tree to make.
 type Checkout struct {
 	Git     git.Runner // pinned to the repository and to Dir
 	Config  git.Config
-	Looks   string // everything besides the commit that decides what files look like
-	Trusted string // the commit of the user's base; empty: no layer is used
+	Looks   string // everything besides the commit that affects file contents
+	Trusted string // commit of the user's base; empty: no layer is used
 	Commit  string
-	Dir     string // the upper folder, which is empty
-	Index   string // the path of the tree's index, which is made last
-	// Can fails with the reason when the sandbox cannot show layers.
+	Dir     string // upper folder, which is empty
+	Index   string // path of the tree's index, which is written last
+	// Can returns an error with the reason if the sandbox cannot show layers.
 	Can func(ctx context.Context) error
-	// Use stores durably that the tree uses the layer.
+	// Use durably records that the tree uses the layer.
 	Use func(name string) error
 }
 
-// IsName reports the name of a layer: a commit, and a digest of what else decides what its files look like.
+// IsName reports whether name is one of a layer: a commit, and a digest of everything else that affects file contents.
 func IsName(name string) bool {
 	commit, looks, _ := strings.Cut(name, "-")
 	_, err := hex.DecodeString(looks)
@@ -64,18 +65,19 @@ func IsName(name string) bool {
 
 const looksLen = 16
 
-// nameOf is the layer of a commit, until the machine starts again: after a power loss files may be damaged.
+// nameOf returns the name of a commit's layer. It changes with every boot of the machine, because a power loss may damage
+// files.
 func (c Checkout) nameOf(commit string) string {
 	sum := sha256.Sum256([]byte(Boot() + "\n" + c.Looks))
 	return commit + "-" + hex.EncodeToString(sum[:])[:looksLen]
 }
 
-// Tree is the folder with the files of a layer.
+// Tree returns the folder with the files of a layer.
 func (s Stores) Tree(name string) string { return filepath.Join(s.Dir, name, "tree") }
 
 func (s Stores) index(name string) string { return filepath.Join(s.Dir, name, "index") }
 
-// Lay makes upper folder and index of a tree. ok is false, and nothing is made, where a plain checkout is the better choice.
+// Lay makes upper folder and index of a tree. ok is false, and nothing is made, if a plain checkout is better.
 func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
 	if c.Trusted == "" || s.Most <= 0 {
 		return false, nil
@@ -98,20 +100,20 @@ func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
 	return true, s.write(ctx, c, *b)
 }
 
-// isLarge reports a base with so many files that layers pay.
+// isLarge reports whether the base has enough files to make layers worthwhile.
 func (s Stores) isLarge(ctx context.Context, c Checkout) (bool, error) {
 	files, err := c.Git.Files(ctx, c.Trusted)
 	return strings.Count(files, "\x00") >= cmp.Or(s.From, smallest), err
 }
 
-// beneath is a layer for a tree, and how the tree's commit differs from it.
+// beneath is the layer below a tree, with the differences of the tree's commit.
 type beneath struct {
 	name    string
 	changes []change
 }
 
-// use finds a layer for a tree and has it stored that the tree uses it; nil when there is none. A new one gets its name
-// before: made is where it is.
+// use picks a layer for a tree and records that the tree uses it; nil if there is none. If made is not empty, it is the
+// path of a new layer, which use first renames to its final name.
 func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, error) {
 	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
@@ -134,7 +136,7 @@ func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, err
 	return b, c.Use(b.name)
 }
 
-// tries is how many layers are compared with the commit.
+// tries is the number of layers that are compared with the commit.
 const tries = 3
 
 func (s Stores) find(ctx context.Context, c Checkout) (*beneath, error) {
@@ -167,11 +169,11 @@ func rank(first []string, name string) int {
 	return len(first)
 }
 
-// list lists the layers, the last used first.
+// list lists the layers, last used first.
 func (s Stores) list() []fs.FileInfo { return disk.Newest(s.Dir, IsName) }
 
-// add makes the layer of the base for a tree; nil when the tree differs too much from the base. Trees of the same base wait
-// for the first.
+// add makes the layer of the base for a tree; nil if the tree differs too much from the base. Trees of the same base wait
+// for the first one.
 func (s Stores) add(ctx context.Context, c Checkout) (b *beneath, err error) {
 	unlock, err := filelock.Lock(ctx, s.Lock+"-make")
 	if err != nil {
@@ -192,7 +194,7 @@ func (s Stores) add(ctx context.Context, c Checkout) (b *beneath, err error) {
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(temp))
 	}
-	if err := s.Prune(ctx, s.Most); err != nil { // no reason to fail a run
+	if err := s.Prune(ctx, s.Most); err != nil { // no reason to fail the run
 		s.Log.WarnContext(ctx, "checkouts that are used no more are not removed", "error", err)
 	}
 	return b, nil
@@ -207,7 +209,7 @@ func (s Stores) make(ctx context.Context, c Checkout, temp string) error {
 	return g.CheckOut(ctx, c.Config, filepath.Join(temp, "index"), c.Trusted, c.Trusted)
 }
 
-// Prune removes layers that no tree uses, the least recently used first, until all together take no more than so many bytes.
+// Prune removes unused layers, least recently used first, until all layers together take at most the given number of bytes.
 func (s Stores) Prune(ctx context.Context, most int64) error {
 	gone, err := s.drop(ctx, most)
 	for _, dir := range gone {
@@ -216,7 +218,7 @@ func (s Stores) Prune(ctx context.Context, most int64) error {
 	return err
 }
 
-// drop takes their names from layers, so that nobody finds one that is half removed, and returns where they are now.
+// drop moves layers away from their names, so that nobody finds a half-removed one, and returns their new paths.
 func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error) {
 	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
@@ -225,7 +227,7 @@ func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error)
 	defer unlock()
 	used, err := s.Used()
 	if err != nil {
-		return nil, nil // then all of them stay
+		return nil, nil // keep all of them
 	}
 	var all int64
 	for _, l := range s.list() {

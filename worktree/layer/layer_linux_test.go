@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	*testing.T
 	dir, state string
-	used       map[string]bool // layers
+	used       map[string]bool // names of layers
 	layers     Stores
 	trees      int
 }
@@ -62,7 +62,7 @@ func (f *fixture) sh(dir, line string, env ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// commit makes a commit of what a script does.
+// commit makes a commit of a script's changes.
 func (f *fixture) commit(script string) string {
 	f.Helper()
 	return f.sh(f.dir, script+"\ngit add -A; git commit -q --allow-empty -m x; git rev-parse HEAD")
@@ -71,7 +71,7 @@ func (f *fixture) commit(script string) string {
 // tree is a tree over a layer.
 type tree struct{ layer, dir, index, commit string }
 
-// checkout is one of a commit.
+// checkout returns the checkout of a commit.
 func (f *fixture) checkout(trusted, commit string) (Checkout, *tree) {
 	f.Helper()
 	f.trees++
@@ -93,7 +93,7 @@ func (f *fixture) checkout(trusted, commit string) (Checkout, *tree) {
 	}, t
 }
 
-// lay makes a tree; nil when there is none over a layer.
+// lay makes a tree; nil if it is not over a layer.
 func (f *fixture) lay(trusted, commit string) *tree {
 	f.Helper()
 	c, t := f.checkout(trusted, commit)
@@ -136,7 +136,7 @@ func (f *fixture) merged(t *tree, script string) string {
 func (f *fixture) check(t *tree) {
 	f.Helper()
 	if t == nil {
-		return // it is an ordinary checkout
+		return // an ordinary checkout
 	}
 	plain := t.dir + ".plain"
 	want := f.sh(f.dir, fmt.Sprintf("git worktree add -q --detach %s %s; cd %[1]s; rm .git; %[3]s", plain, t.commit, look))
@@ -152,7 +152,7 @@ const everything = `mkdir -p a/b/c d deep/er e; for i in 1 2 3; do echo $i >a/$i
 	echo x >deep/er/only; echo run >run; chmod +x run; ln -s a/1 link; ln -s a dirlink; echo e >e/f; printf "%s" z >"with
 newline"; echo y >"a/ name"; echo file >file`
 
-// empty is a script that puts into the place of a file or folder at the top what git itself never makes: a folder without entries.
+// empty returns a script that replaces a file or folder at the top by an empty folder, which git itself never makes.
 func empty(name string) string {
 	return "git rm -qr " + name + `; tree=$(git hash-object -t tree -w /dev/null)
 		git commit-tree -p HEAD -m x $( (git ls-tree $(git write-tree); printf '040000 tree %s\t` + name + `\n' $tree) | git mktree) >../made; git reset -q --hard $(cat ../made); cat ../made; exit`
@@ -213,15 +213,15 @@ func TestKindsOfChange(t *testing.T) {
 	}
 }
 
-// The index has times and inodes of the merged view, so that git reads no file: it does not notice what has changed without
-// another size or time.
+// The index has times and inodes of the merged view, so that git reads no file: it does not notice changes that keep size
+// and time.
 func TestIndexFits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	base := f.commit(everything)
 	f.lay(base, base)
 	x := f.lay(base, f.commit("echo more >file; echo new >new; rm -r a/b"))
-	f.sh("", "touch -d '1 hour' "+x.index) // else git reads what is as new as the index
+	f.sh("", "touch -d '1 hour' "+x.index) // otherwise git reads files that are as new as the index
 	edit := "touch -r %[1]s ref; echo %[2]s >%[1]s; touch -r ref %[1]s; rm ref\n"
 	f.sh(x.dir, fmt.Sprintf(edit, "file", "MORE")+fmt.Sprintf(edit, "new", "NEW"))
 	f.sh(f.layers.Tree(x.layer), fmt.Sprintf(edit, "a/1", "I"))
@@ -284,7 +284,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// Filters run on the base's files, where the tree has nothing else.
+// Filters run on the base's files, where the tree has no others.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -374,13 +374,13 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// However often layers are pruned while trees are made, the layer of a tree stays until the tree goes.
+// Even if layers are pruned while trees are made, the layer of a tree stays as long as the tree.
 func TestPruneWhileTreesAreMade(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	bases := []string{f.commit(everything + "; echo '* text' >.gitattributes"), f.commit("echo '*.x text' >.gitattributes")}
 	var mu sync.Mutex
-	trees := map[string]int{} // by layer; guarded by mu
+	trees := map[string]int{} // number of trees by layer; guarded by mu
 	f.layers.Used = func() (map[string]bool, error) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Beneath are the folders that a tree is laid over: that of a layer, which has to be there, and one with what setup has made.
-// When somebody has removed the latter, an empty one takes its place: all work is in the tree itself. Empty ones stay empty.
+// Beneath returns the folders below a tree: the layer, which must exist, and the folder with files made by setup. If
+// somebody has removed the latter, Beneath uses an empty folder, because all work is in the tree itself. An empty argument
+// gives an empty result.
 func (s Stores) Beneath(name, setup string) (lower, over string, err error) {
 	if name != "" {
 		lower = s.Tree(name)

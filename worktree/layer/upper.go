@@ -18,24 +18,24 @@ import (
 
 type reader = *bufio.Reader
 
-// mostChanges is by how many files and folders a tree may differ from its layer.
+// mostChanges is the number of files and folders in which a tree may differ from its layer.
 const mostChanges = 2000
 
-// errEnough ends git when enough is known.
+// errEnough stops git early.
 var errEnough = errors.New("enough is known")
 
 // change is a file or folder that differs between two commits.
 type change struct {
-	how  byte // A, D, M or T, as git writes it
-	tree bool // what was there before, or what comes, is a folder
-	// What was there before, or what comes, is another repository's commit: git makes an empty folder for it, which would show what
-	// is below.
+	how  byte // A, D, M or T, as in git's output
+	tree bool // the old or the new entry is a folder
+	// The old or the new entry is another repository's commit. Git makes an empty folder for it, through which the lower
+	// folder would show.
 	module bool
 	path   string
 }
 
-// changesFrom lists how the tree's commit differs from another one. near is false when that is too much for a tree over the
-// other one's layer, or when files that are the same in both may look different. index is that of the layer.
+// changesFrom lists the differences of the tree's commit from another commit. near is false if there are too many for a
+// tree over that commit's layer, or if unchanged files may need other contents. index is the layer's index.
 func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes []change, near bool, err error) {
 	if from == c.Commit {
 		return nil, true, nil
@@ -59,7 +59,7 @@ func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes 
 	if errors.Is(err, errEnough) || git.Failed(err) { // the layer's commit may be gone
 		return nil, false, nil
 	}
-	// What a commit has besides the base is written as git stores it. What an older base has is not the base's.
+	// Changes are written without filters. Relative to an older base, some changes are the base's own, which need them.
 	if filters := c.Config.Filters(); err == nil && from != c.Trusted && len(filters) > 0 {
 		var paths strings.Builder
 		for _, ch := range changes {
@@ -71,7 +71,7 @@ func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes 
 	return changes, err == nil, err
 }
 
-// readChange reads one entry of git diff-tree --raw -z.
+// readChange parses one entry of git diff-tree --raw -z.
 func readChange(r reader) (change, error) {
 	about, err := r.ReadString(0)
 	if err != nil {
@@ -90,13 +90,13 @@ func readChange(r reader) (change, error) {
 		module: is(module) && fields[0] != ":"+fields[1],
 		path:   strings.TrimSuffix(name, "\x00"),
 	}
-	if ch.how != 'A' && git.IsEmptyTree(fields[3]) { // git checks no such folder out
+	if ch.how != 'A' && git.IsEmptyTree(fields[3]) { // git does not check out empty folders
 		ch.how = 'D'
 	}
 	return ch, nil
 }
 
-// write makes the upper folder, and at last the index.
+// write makes the upper folder, and last the index.
 func (s Stores) write(ctx context.Context, c Checkout, b beneath) error {
 	part := c.Index + ".part"
 	index, err := os.ReadFile(s.index(b.name))
@@ -115,8 +115,8 @@ func (s Stores) write(ctx context.Context, c Checkout, b beneath) error {
 	return os.Rename(part, c.Index)
 }
 
-// hide makes a whiteout for everything that the commit does not have any more. What git has put in the place of something needs
-// none: it covers it.
+// hide makes a whiteout for everything that the commit lacks. A file that git has put in the place of another needs none:
+// it covers that one.
 func hide(dir string, changes []change) error {
 	gone := map[string]bool{}
 	for _, ch := range changes {
@@ -142,7 +142,7 @@ func hide(dir string, changes []change) error {
 	return nil
 }
 
-// parents are the folders that a path is in.
+// parents returns the folders that contain a path.
 func parents(name string) (all []string) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		all = append(all, dir)
@@ -150,11 +150,11 @@ func parents(name string) (all []string) {
 	return all
 }
 
-// mostLinks is how many links a path may go through, as in the kernel.
+// mostLinks is the number of links in a path that are followed, as in the kernel.
 const mostLinks = 40
 
-// Resolve follows the links in the folders of a path of a tree over a layer: its upper folder, which is dir, does not show
-// those of the layer. A path that leads out of the tree stays one that does.
+// Resolve follows the links in the folders of a path of a tree over a layer, because the upper folder dir does not contain
+// the layer's links. A path that leads out of the tree still does so afterwards.
 func (s Stores) Resolve(name, dir, file string) string {
 	file = filepath.Clean(file)
 	for range mostLinks {
@@ -167,7 +167,7 @@ func (s Stores) Resolve(name, dir, file string) string {
 	return file
 }
 
-// follow follows the first link.
+// follow resolves the first link in the path.
 func follow(upper, lower, file string) string {
 	for i, r := range file {
 		if r != filepath.Separator {

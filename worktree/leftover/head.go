@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// FindHead finds the commit of a worktree's HEAD when git status does not: by name, or else the newest commit in HEAD's log, which is what is
-// left when an agent deletes the branch it is on.
+// FindHead finds the commit of a worktree's HEAD if git status cannot: by name, or else as the newest commit in HEAD's log,
+// which remains if an agent deletes its current branch.
 func FindHead(ctx context.Context, g git.Runner, gitDir string) (string, error) {
 	head, err := g.Out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if !git.Failed(err) {
@@ -39,7 +39,8 @@ func FindHead(ctx context.Context, g git.Runner, gitDir string) (string, error) 
 	return "", nil
 }
 
-// IsLost reports that the folder of a worktree entry is gone, or belongs to the repository that this one was copied from.
+// IsLost reports whether the folder of a worktree entry is gone, or belongs to the repository that this one was copied
+// from.
 func IsLost(folder, entry string) bool {
 	if _, err := os.Lstat(folder); err != nil {
 		return true

@@ -11,21 +11,21 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// ErrKept says that removing would destroy commits or changes that are not imported.
+// ErrKept means that removing would destroy commits or changes that are not imported.
 var ErrKept = errors.New("not imported")
 
-// AsideError is the end of a worktree whose work cannot be imported: its files have a new place. It is an [ErrKept].
+// AsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrKept].
 type AsideError struct {
-	Why  string // the last import failed
-	Dir  string // which ralph never deletes
-	Over string // the commit from which the files there differ; empty: they are all there
+	Why  string // error of the last import
+	Dir  string // folder with the files; ralph never deletes it
+	Over string // commit from which the files in Dir differ; empty: Dir has all files
 }
 
 func (e *AsideError) Error() string { return ErrKept.Error() + ": " + e.Why + "; " + e.Files() }
 
 func (e *AsideError) Unwrap() error { return ErrKept }
 
-// Files says where they are.
+// Files describes the place of the files, for people.
 func (e *AsideError) Files() string {
 	if e.Over != "" {
 		return "its files that differ from " + e.Over + " are in " + e.Dir
@@ -33,8 +33,8 @@ func (e *AsideError) Files() string {
 	return "its files are in " + e.Dir
 }
 
-// MoveAside moves folders to a new one, each to the name it has in the map. Nothing there is a git directory to git any more: a
-// look with git would run what the agent has put into its configuration.
+// MoveAside moves folders into a new one, under their names in the map. It renames .git entries, so that git finds no
+// repository there: a git command in it would run programs that the agent has configured.
 func MoveAside(to string, folders map[string]string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
@@ -47,11 +47,11 @@ func MoveAside(to string, folders map[string]string) error {
 	return disk.OpenFolders(to, Hide)
 }
 
-// Hide renames the entry of a folder if it makes the folder a repository to git, which would run what an agent has
-// configured there: .git, or the HEAD of a bare repository. In the worst case the name stays.
+// Hide renames a folder's entry if it makes git take the folder for a repository, where git would run programs that an
+// agent has configured: .git, or the HEAD of a bare repository. If renaming fails, the name stays.
 func Hide(folder *os.Root, name string) {
 	_, bare := folder.Lstat("objects")
-	_, split := folder.Lstat("commondir") // its objects are elsewhere
+	_, split := folder.Lstat("commondir") // set if the objects are elsewhere
 	if strings.EqualFold(name, ".git") || strings.EqualFold(name, "HEAD") && (bare == nil || split == nil) {
 		_ = folder.Rename(name, "git-"+strings.Trim(name, ".")+"-"+rand.Text())
 	}

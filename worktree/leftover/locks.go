@@ -8,9 +8,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Unlock removes from the git directory of a run's linked worktree, if it has one, the locks of a git that was killed with its agent
-// or the checks: the next agent's would fail, and so would a person's. While a process of the run is alive, or where that cannot be
-// told, they stay.
+// Unlock removes locks from the git directory of a run's linked worktree, if it has one. They are from a git that was
+// killed with its agent or with the checks, and the next git would fail because of them. They stay while a process of the
+// run is alive or may be.
 func Unlock(ctx context.Context, gitDir, run string) {
 	for _, name := range []string{"index.lock", "HEAD.lock"} {
 		path := filepath.Join(gitDir, name)
@@ -20,6 +20,6 @@ func Unlock(ctx context.Context, gitDir, run string) {
 		if pids, err := proc.Parts(ctx, run); err != nil || len(pids) > 0 {
 			return
 		}
-		_ = os.Remove(path) // who needs it says that it is there
+		_ = os.Remove(path) // whoever needs the lock reports that it still exists
 	}
 }

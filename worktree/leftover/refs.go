@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// DropBroken removes those of the refs that are broken, so that their key can be worked: nobody may be working it. A name
-// that ends in a slash is all refs below it. It reports whether there was one.
+// DropBroken removes broken refs, so that their key can be worked; nobody may be working it now. A name with a slash at the
+// end stands for all refs below it. dropped says whether it removed any.
 func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string) (dropped bool, err error) {
 	all, err := s.brokenRefs(ctx, refs...)
 	if err != nil && ctx.Err() != nil {
@@ -40,8 +40,8 @@ func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 	return dropped, nil
 }
 
-// brokenRefs lists those of the refs that name no commit, or one whose objects are not all there. Git fails at such a
-// ref, also for the user.
+// brokenRefs lists those of the refs that point to no commit, or to a commit with missing objects. Git fails at such a ref,
+// also for the user.
 func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, error) {
 	refs, err := s.Git.Refs(ctx, names...)
 	if err != nil || len(refs) == 0 {
@@ -74,7 +74,7 @@ func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, err
 	return all, ctx.Err()
 }
 
-// connected fails unless every object of the refs is there. What the user's own refs have is not looked at.
+// connected fails unless all objects of the refs exist. It skips objects of the user's own refs.
 func (s Scope) connected(ctx context.Context, at map[string]string, refs ...string) error {
 	var in strings.Builder
 	for _, ref := range refs {
@@ -88,7 +88,7 @@ func (s Scope) connected(ctx context.Context, at map[string]string, refs ...stri
 	return err
 }
 
-// garbled lists files of refs that hold no name of an object, such as an empty one after a power loss.
+// garbled lists ref files without a valid object name, for example empty ones after a power loss.
 func (s Scope) garbled() (all []Leftover) {
 	for _, prefix := range s.Refs {
 		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(prefix)), func(path string, d fs.DirEntry, err error) error {
@@ -120,13 +120,13 @@ func (s Scope) broken(ref, at, why string) Leftover {
 	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: s.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
 		err := s.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
 		if path := filepath.Join(s.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {
-			err = os.Remove(path) // an older git reads the commit first
+			err = os.Remove(path) // an older git reads the commit first, and fails
 		}
 		return fmt.Sprintf("it was at %s", at), err
 	}}
 }
 
-// keyOf is the key of a ref: of a branch what follows the prefix, of another what follows its kind.
+// keyOf returns the key in a ref's name: the part after a branch's prefix, or after another ref's kind.
 func (s Scope) keyOf(ref string) string {
 	for _, prefix := range s.Refs {
 		if rest, ok := strings.CutPrefix(ref, prefix); ok {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// strays lists folders of worktrees that have no record. A record is stored before the folders are made, and goes after
+// strays lists folders of worktrees without a record. Records are written before the folders are made, and deleted after
 // them.
 func (s Scope) strays() (all []Leftover) {
 	var seen []string

@@ -12,21 +12,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// tempAge is how old temporary files get whose process cannot be looked at: that of another machine, or of a container that is gone.
+// tempAge is the age at which temporary files are removed whose process cannot be checked: it is on another machine, or in
+// a container that is gone.
 const tempAge = 24 * time.Hour
 
-// TempDir is the folder of a process's temporary files in the state folder, which several machines may share.
+// TempDir returns the folder for a process's temporary files in the state folder, which several machines may share.
 func TempDir(state string, p claim.Process) string {
 	return filepath.Join(state, "tmp", p.Host, fmt.Sprintf("%d.%s", p.PID, p.Started))
 }
 
-// temp lists temporary files whose process is gone, and shows other machines that this process is there.
+// temp lists temporary files of dead processes. It also updates the time of its own folder, which tells other machines that
+// this process is alive.
 func (s Scope) temp() (all []Leftover) {
 	root := filepath.Join(s.State, "tmp")
 	own, now := TempDir(s.State, s.Self), time.Now()
-	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is not there
+	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is missing
 	found := func(path string) {
-		if os.Remove(path) != nil { // it was not empty, as most are
+		if os.Remove(path) != nil { // not empty, as most are
 			all = append(all, Leftover{Kind: Temp, Where: path, Safe: true, Remove: removing(path)})
 		}
 	}
@@ -44,13 +46,13 @@ func (s Scope) temp() (all []Leftover) {
 			}
 		}
 		if dir := filepath.Join(root, host); host != s.Self.Host && isOld(dir) {
-			_ = os.Remove(dir) // it stays unless it is empty
+			_ = os.Remove(dir) // fails unless it is empty
 		}
 	}
 	return all
 }
 
-// unused reports that neither the folder of a process nor anything in it was changed for long.
+// unused reports whether neither the folder of a process nor anything in it has changed for tempAge.
 func unused(dir string) bool {
 	if !isOld(dir) {
 		return false
@@ -68,7 +70,7 @@ func isOld(path string) bool {
 	return err == nil && time.Since(info.ModTime()) > tempAge
 }
 
-// trash lists the folders of removed worktrees that are still there: each start has begun to delete them.
+// trash lists the folders of removed worktrees that still exist. Every start begins to delete them.
 func (s Scope) trash() (all []Leftover) {
 	root, detail := filepath.Join(s.State, "trash"), ""
 	if s.Bin.Freeing() {
@@ -82,7 +84,7 @@ func (s Scope) trash() (all []Leftover) {
 }
 
 func names(dir string) (list []string) {
-	entries, _ := os.ReadDir(dir) // what cannot be read has nothing to remove
+	entries, _ := os.ReadDir(dir) // an unreadable folder has nothing to remove
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}

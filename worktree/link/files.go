@@ -6,8 +6,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// CheckFiles refuses pipes and the like in the place of files that git opens in every command: those of the repository, of a linked
-// worktree's git directory, and of the refs.
+// CheckFiles refuses pipes and the like in the place of files that every git command opens: files of the repository, of a
+// linked worktree's git directory, and of the refs.
 func CheckFiles(repo git.Location, gitDir string, refs ...string) error {
 	var paths []string
 	for _, dir := range []string{gitDir, repo.GitDir, repo.Common} {

@@ -1,5 +1,5 @@
-// Package link makes linked worktrees of a repository, without their files. Its caller is package worktree. It is safe for
-// concurrent use, but two that make one at the same time take turns.
+// Package link makes linked worktrees of a repository, without their files. Its caller is package worktree, which makes one
+// at a time.
 package link
 
 import (
@@ -15,18 +15,19 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// tries is how often git begins before its error counts; all pauses together are half a second.
+// tries is how often git is started before its error counts; all pauses together take half a second.
 const tries = 9
 
 // Link describes a linked worktree.
 type Link struct {
-	Dir    string // of its files
-	GitDir string // its git directory, below the repository's worktrees folder; git may choose another
-	Head   string // full name of its branch, or a commit
-	Reason string // why it is locked
+	Dir    string // folder of the files
+	GitDir string // git directory, below the repository's worktrees folder; git may choose another name
+	Head   string // full name of the branch, or a commit
+	Reason string // reason of the lock
 }
 
-// Make makes the worktree. main means that the runner is pinned to the main checkout. After an error parts of it may exist.
+// Make makes the worktree. main says that the runner is pinned to the main checkout. After an error, parts of the worktree
+// may exist.
 func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	if main {
 		config, err := g.Config(ctx)
@@ -34,7 +35,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 			return err
 		}
 		done, err := l.write(g, config)
-		if errors.Is(err, fs.ErrNotExist) { // the user has pruned the half-written record
+		if errors.Is(err, fs.ErrNotExist) { // the user has pruned the half-written entry
 			err = errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir))
 		}
 		if done || err != nil {
@@ -47,7 +48,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	} else {
 		args = append(args, "--detach", "--", l.Dir, l.Head)
 	}
-	// git reads all its records of worktrees for this and fails at one that is half written, such as by a prune of the user's.
+	// Git reads all its worktree entries here. It fails at an incomplete one, for example during a prune of the user's.
 	for try := 1; ; try++ {
 		_, err := g.Out(ctx, args...)
 		if !git.Failed(err) || try == tries {
@@ -62,11 +63,11 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	}
 }
 
-// write writes git's record of the worktree as git does, in its order, without the two processes that git takes for it. done is
-// false, and nothing was made, where git has more to do than these files, or where the folders are in use.
+// write writes git's record of the worktree with the same files and in the same order as git, without git's two processes.
+// done is false, and nothing was made, if git would write more than these files, or if the folders are in use.
 func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	plain := g.PlainRefs() && filepath.Dir(l.GitDir) == filepath.Join(g.Common(), "worktrees") && config.Get("core.sharedrepository") == ""
-	for _, more := range []string{"config.worktree", "info/sparse-checkout"} { // git copies these
+	for _, more := range []string{"config.worktree", "info/sparse-checkout"} { // git would copy these
 		_, err := os.Lstat(filepath.Join(g.Common(), more))
 		plain = plain && errors.Is(err, fs.ErrNotExist)
 	}
@@ -81,7 +82,7 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	if err := os.Mkdir(l.GitDir, 0o777); err != nil { //nolint:gosec // as git makes them
 		return false, ignoreExist(err)
 	}
-	// First, so that no prune removes the rest.
+	// Locked first, so that no prune removes the rest.
 	if err := git.WriteNew(filepath.Join(l.GitDir, "locked"), []byte(l.Reason+"\n"), 0o666, false); err != nil {
 		return false, err
 	}
@@ -106,10 +107,10 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	return true, nil
 }
 
-// busy reports a rebase or a bisection in a checkout, perhaps of the branch: git checks that.
+// busy reports whether a checkout has a rebase or bisection, perhaps of the branch. Then git has to check that.
 func busy(common string) bool {
 	dirs := []string{common}
-	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // most have none
+	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // most repositories have none
 	for _, e := range entries {
 		dirs = append(dirs, filepath.Join(common, "worktrees", e.Name()))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// newRepo is a repository with one commit, and what runs git there.
+// newRepo makes a repository with one commit, and returns a runner and a function that runs git there.
 func newRepo(t *testing.T) (g git.Runner, run func(args ...string) string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,7 +33,7 @@ func newRepo(t *testing.T) (g git.Runner, run func(args ...string) string) {
 	return g, run
 }
 
-// A worktree has the files that git writes, and git works in it.
+// A worktree has the same files as one made by git, and git works in it.
 func TestMake(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ main, detached bool }{
@@ -82,11 +82,11 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Where git has more to do it is left to git, and nothing is made.
+// If git would do more, the work is left to git, and nothing is made.
 func TestLeftToGit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		file   string // in the repository
+		file   string // path in the repository
 		there  bool   // the worktree's folder exists
 		config git.Config
 	}{
@@ -123,7 +123,7 @@ func TestLeftToGit(t *testing.T) {
 	}
 }
 
-// A branch that the user rebases, whose checkout has no branch meanwhile, is not given to a worktree.
+// A branch that the user is rebasing, so that its checkout has no branch meanwhile, is not given to a worktree.
 func TestRebased(t *testing.T) {
 	t.Parallel()
 	g, run := newRepo(t)

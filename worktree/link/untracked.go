@@ -8,8 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Untracked lists what a checkout has besides what git tracks: files and folders, ignored ones included, and the folders
-// of submodules.
+// Untracked lists the untracked files and folders of a checkout, including ignored ones, and the folders of submodules.
 func Untracked(ctx context.Context, g git.Runner) ([]string, error) {
 	out, err := g.Out(ctx, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
 	if err != nil {

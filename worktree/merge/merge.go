@@ -1,4 +1,4 @@
-// Package merge moves a base branch of the user's, and the checkout that has it, to commits that are to be on it. Its caller is
+// Package merge merges commits into a base branch of the user's, and updates the checkout of that branch. Its caller is
 // package worktree.
 package merge
 
@@ -15,33 +15,35 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// Errors that callers act on; each is wrapped with details.
+// Errors for callers to check; each is wrapped with details.
 var (
-	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
+	// ErrDirty means that a merge would overwrite uncommitted changes of a checkout.
 	ErrDirty = errors.New("uncommitted changes")
-	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
+	// ErrFiltered means that git would run a filter of the user's configuration, other than Git LFS, in a folder that an
+	// agent can write.
 	ErrFiltered = errors.New("a filter of your git configuration")
-	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
+	// ErrConflict means that a rebase or merge conflicts. Nothing was changed.
 	ErrConflict = errors.New("conflict")
 )
 
-// Repo is where the branch is.
+// Repo describes the repository with the branch.
 type Repo struct {
-	Git    git.Runner // of the checkout that the user stands in
-	Common string     // the repository's git directory
-	Top    string     // the checkout that the user stands in
+	Git    git.Runner // of the user's current checkout
+	Common string     // common git directory of the repository
+	Top    string     // top of the user's current checkout
 	State  string     // ralph's state folder
 	Temp   string     // folder for temporary files
 	Runs   string     // folder of the worktrees of runs
-	// Checkouts lists the worktrees that git knows, GitDir finds the git directory of one.
+	// Checkouts lists the worktrees that git knows of, GitDir finds the git directory of one.
 	Checkouts func(context.Context) ([]git.Checkout, error)
 	GitDir    func(dir string) (string, error)
 }
 
-// Into merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then the branch moves from
-// exactly its commit, and its checkout with it, if there is one. A dirty checkout that is in the way (ErrDirty), a changed file that
-// goes through a filter there (ErrFiltered), a conflict (ErrConflict) or a branch that moved (git.ErrMoved) leaves everything as it
-// was. The message is neutralized, so that it does not act on a forge. A tip that the branch contains already is not an error.
+// Into merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then it
+// moves the branch from exactly b.Commit, together with its checkout, if there is one. It changes nothing if files of the
+// checkout are in the way (ErrDirty), a changed file goes through a filter there (ErrFiltered), there is a conflict
+// (ErrConflict), or the branch has moved (git.ErrMoved). The message is neutralized, so that it does not act on a forge. A
+// tip that the branch already contains is not an error.
 func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
 	if _, err := r.at(ctx, b, b.Commit); err != nil {
 		return "", err
@@ -69,7 +71,7 @@ func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (com
 	return commit, r.advance(ctx, place, b, commit, tip)
 }
 
-// at is the commit of the branch; git.ErrMoved when it is none of the expected.
+// at returns the commit of the branch, and git.ErrMoved if it is none of the expected ones.
 func (r Repo) at(ctx context.Context, b record.Base, expected ...string) (string, error) {
 	refs, err := r.Git.Refs(ctx, b.Ref)
 	if err != nil {
@@ -82,7 +84,7 @@ func (r Repo) at(ctx context.Context, b record.Base, expected ...string) (string
 	return at, nil
 }
 
-// checkoutOf finds the one checkout that has the branch; empty: none.
+// checkoutOf returns the only checkout that has the branch checked out, or "".
 func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
 	all, err := r.Checkouts(ctx)
 	if err != nil {
@@ -127,9 +129,9 @@ func (r Repo) commit(ctx context.Context, b record.Base, tip, message string) (s
 	return g.CommitTree(ctx, tree, neutral.Text(message), b.Commit, tip)
 }
 
-// advance moves the branch together with its checkout. Git refuses before it changes anything when a changed or untracked
-// file is in the way. It moves the branch after the files, so that a crash leaves a checkout ahead of its branch and not one
-// that would undo the branch. It is not interrupted half-way.
+// advance moves the branch together with its checkout. Git refuses before any change if a changed or untracked file is in
+// the way. Git moves the branch after the files, so that a crash leaves a checkout ahead of its branch, not one that would
+// revert the branch. advance ignores cancellation of ctx.
 func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, tip string) error {
 	gitDir, err := r.GitDir(dir)
 	if err != nil {

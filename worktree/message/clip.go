@@ -6,10 +6,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// clipLimit is the most bytes of a line that are shown, with the sign of what was left out.
+// clipLimit is the maximum length of a shown line in bytes, including the mark for the rest.
 const clipLimit = 1<<10 + len("…")
 
-// Clip is a line of a commit as it is shown: whole runes, and at most about 1 KiB of them. It keeps no other part of the
+// Clip shortens a line of a commit for display, to whole runes and about 1 KiB. The result does not keep the original
 // string in memory.
 func Clip(line string) string {
 	return strings.Clone(neutral.Shorten(strings.ToValidUTF8(line, "\uFFFD"), clipLimit))

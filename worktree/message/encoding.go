@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// A commit may say that it is in another encoding than UTF-8. Where its ASCII characters are plain to see all the same,
-// it is left in it. Everything else is brought to UTF-8, because the words that act may be hidden in it from all who do
-// not decode it. What cannot be decoded stays as it is, but says no encoding any more, so that nobody tries.
+// A commit may declare another encoding than UTF-8. It is left unchanged if ASCII characters are readable in that encoding.
+// Otherwise it is converted to UTF-8, because words that act on a forge may be hidden from all who do not decode it. Text
+// that cannot be decoded stays, but loses the declaration, so that nobody decodes it.
 
 const encodingField = "encoding "
 
-// inUTF8 brings the lines of a commit's header, and its message, to UTF-8 where that is needed.
+// inUTF8 converts the lines of a commit's header, and its message, to UTF-8 if that is needed.
 func inUTF8(header []string, message string) ([]string, string) {
 	var names []string
 	for _, line := range header {
@@ -44,7 +44,7 @@ func inUTF8(header []string, message string) ([]string, string) {
 	return header, message
 }
 
-// plainASCII reports an encoding in which ASCII characters are themselves and nothing else is.
+// plainASCII reports whether an encoding represents ASCII characters, and only these, by their ASCII bytes.
 func plainASCII(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{
@@ -54,7 +54,7 @@ func plainASCII(name string) bool {
 		func(known string) bool { return strings.HasPrefix(name, known) })
 }
 
-// encodingOf finds the encoding; nil where there is none of that name, or not one only.
+// encodingOf returns the encoding, or nil if the name is unknown or there is not exactly one.
 func encodingOf(names []string) encoding.Encoding {
 	if len(names) != 1 {
 		return nil
@@ -72,7 +72,7 @@ func encodingOf(names []string) encoding.Encoding {
 	return nil
 }
 
-// decodeName decodes the name of an author or committer, before address and time.
+// decodeName decodes the name before the address and time of an author or committer.
 func decodeName(from encoding.Encoding, who string) string {
 	end := strings.LastIndex(who, " <")
 	if end < 0 || !strings.ContainsFunc(who[:end], func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -84,7 +84,7 @@ func decodeName(from encoding.Encoding, who string) string {
 	return who
 }
 
-// decode fails on text that is not in the encoding, and on what no commit may hold.
+// decode fails for text that is not valid in the encoding, or that no commit may contain.
 func decode(from encoding.Encoding, text string) (string, bool) {
 	out, err := from.NewDecoder().String(text)
 	return out, err == nil && !strings.ContainsAny(out, "\uFFFD\x00")

@@ -1,5 +1,5 @@
-// Package message rewrites commits, so that a forge does not act on their messages or that they carry another name, and clips
-// messages. Its callers are the packages of worktree. All functions are pure.
+// Package message rewrites commit objects, so that a forge does not act on their messages or that they carry another name,
+// and shortens messages. Its callers are the packages below worktree. All functions are pure.
 package message
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Acts reports whether a commit with that encoding and message would be rewritten because a forge acts on it.
+// Acts reports whether [Edit.Apply] would rewrite a commit with this encoding and message because a forge would act on it.
 func Acts(encoding, message string) bool {
 	header := ""
 	if encoding != "" {
@@ -21,16 +21,16 @@ func Acts(encoding, message string) bool {
 	return Edit{Neutralize: true}.Apply(object) != Edit{}.Apply(object)
 }
 
-// Edit says what changes in a commit.
+// Edit describes changes of a commit.
 type Edit struct {
-	Neutralize        bool              // the message acts on nothing, in an encoding that hides nothing
-	Author, Committer string            // "Name <mail>"; empty: as it is
-	Trailers          []string          // end the message, each unless it has that line
-	Renamed           map[string]string // new names of parents
+	Neutralize        bool              // neutralize the message, in an encoding that hides nothing
+	Author, Committer string            // "Name <mail>"; empty: unchanged
+	Trailers          []string          // lines added at the end of the message, unless it has them
+	Renamed           map[string]string // new names of parents, by old name
 }
 
-// Apply returns the commit object with the changes, and without control characters in names and message. A signature would not
-// match any more and is left out of a changed one.
+// Apply returns the changed commit object. It always removes control characters from names and message. A changed commit
+// loses its signature, which would no longer match.
 func (e Edit) Apply(object string) string {
 	header, message, ok := strings.Cut(object, "\n\n")
 	if !ok {
@@ -55,7 +55,7 @@ func (e Edit) Apply(object string) string {
 	}
 	if e.Neutralize {
 		text = neutral.Text(shortened(text))
-		for _, line := range e.Trailers { // the address of a bot looks like a mention
+		for _, line := range e.Trailers { // undo for our own trailers: a bot's address looks like a mention
 			text = strings.ReplaceAll(text, "\n"+neutral.Text(line)+"\n", "\n"+line+"\n")
 		}
 	}
@@ -66,7 +66,7 @@ func (e Edit) Apply(object string) string {
 	return strings.Join(Unsigned(lines), "\n") + "\n\n" + text
 }
 
-// withTrailers adds the trailers that the message lacks, to the trailers at its end if there are some.
+// withTrailers adds the missing trailers, after those at the end of the message if there are any.
 func withTrailers(message string, trailers []string) string {
 	lines := strings.Split(strings.TrimRight(message, "\n"), "\n")
 	had := len(lines)
@@ -94,10 +94,10 @@ func isTrailer(line string) bool {
 	return ok && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// messageLimit is the most bytes of a message that are kept: nobody reads more, and rewriting it takes time.
+// messageLimit is the number of bytes of a message that are kept: nobody reads more, and rewriting takes time.
 const messageLimit = 256 << 10
 
-// shortened is the message, or its beginning and a note about the rest.
+// shortened returns the message, or its beginning and a note about the rest.
 func shortened(message string) string {
 	if len(message) <= messageLimit {
 		return message
@@ -109,7 +109,7 @@ func shortened(message string) string {
 	return fmt.Sprintf("%s\n\n(ralph has left out the other %d bytes of this message)\n", message[:end], len(message)-end)
 }
 
-// Unsigned leaves signatures, which have several lines, and empty lines out of a header.
+// Unsigned removes signatures, which have several lines, and empty lines from a header.
 func Unsigned(lines []string) []string {
 	var out []string
 	signature := false

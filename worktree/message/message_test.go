@@ -31,7 +31,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// A message that nobody reads to its end costs no more time than one that is read.
+// A very long message takes no more time than one of normal length.
 func TestRewriteShortens(t *testing.T) {
 	t.Parallel()
 	const head = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\n"
@@ -62,7 +62,7 @@ func TestRewriteEncoded(t *testing.T) {
 		"a name that is a header": {top + strings.ReplaceAll(names, "A <", "a\x00\x0a\x00 <") + "encoding UTF-16LE\n\nm\x00\n", ""},
 		"as it is":                {top + names + "encoding latin1\n\n\xfc\n", top + names + "encoding latin1\n\n\xfc\n"},
 	} {
-		if c.want == "" { // whatever it is, it has no more lines
+		if c.want == "" { // whatever the result, it must not have more lines
 			if got := (Edit{Neutralize: true}).Apply(c.in); strings.Count(got, "\n") > strings.Count(c.in, "\n") {
 				t.Errorf("%s: %q", name, got)
 			}
@@ -78,7 +78,7 @@ func TestRewriteEncoded(t *testing.T) {
 	}
 }
 
-// FuzzRewrite: whatever a commit is, it has the same header fields afterwards, and a second look changes nothing.
+// The rewritten commit has the same header fields, and rewriting it again changes nothing.
 func FuzzRewrite(f *testing.F) {
 	for _, encoding := range []string{"SHIFT_JIS", "UTF-16LE", "ISO-2022-JP", "hz-gb-2312", "UTF-7", "latin1", ""} {
 		f.Add(encoding, "A", "m\x1b$B fixes #1")

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Controls reports whether a commit's message, or the names in its header, have control characters, which a terminal obeys
-// when git log prints them, or those that reorder what a reader sees.
+// Controls reports whether a commit's message, or the names in its header, contain control characters. A terminal obeys
+// some of them when git log prints them, and others reorder the text that a reader sees.
 func Controls(encoding, names, message string) bool {
 	header := []string{"author " + names}
 	if encoding != "" {
@@ -18,7 +18,8 @@ func Controls(encoding, names, message string) bool {
 	return found
 }
 
-// withoutControls leaves control characters out, also those that are bytes of an encoding. Without any it changes nothing.
+// withoutControls removes control characters, including bytes that are control characters in the declared encoding. If
+// there are none, it changes nothing.
 func withoutControls(header []string, message string) (cleanHeader []string, cleanMessage string, found bool) {
 	lines, text := inUTF8(header, message)
 	name := ""
@@ -40,7 +41,7 @@ func withoutControls(header []string, message string) (cleanHeader []string, cle
 	return clean, said, true
 }
 
-// plain is text in an encoding of which ASCII characters are themselves.
+// plain removes control characters from text in an encoding that represents ASCII characters by their ASCII bytes.
 func plain(encoding, text string) string {
 	utf, latin := true, false
 	for _, prefix := range []string{"iso-8859-", "iso8859-", "latin"} {

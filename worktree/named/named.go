@@ -1,5 +1,5 @@
-// Package named lists the files of a checkout that the user's own git runs or obeys. It only reads, and is safe for concurrent
-// use. Its caller is the policy on what agents may change.
+// Package named lists the files of a checkout that the user's own git runs or obeys. It only reads, and is safe for
+// concurrent use. Its caller is the policy, which keeps agents from changing these files.
 package named
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// File is a file or folder of a checkout that the user's own git runs or obeys, because the configuration, or a link in
-// the hooks folder, names it. Who changes it directs git.
+// File is a file or folder of a checkout that the user's own git runs or obeys, because the configuration or a link in the
+// hooks folder names it. Whoever changes it controls git.
 type File struct {
-	Path    string // from the top of the checkout, with slashes
-	Setting string // what names it, such as "core.hookspath"
+	Path    string // relative to the top of the checkout, with slashes
+	Setting string // the setting that names it, such as "core.hookspath"
 }
 
-// Files lists what the configuration and the hooks folder name inside a checkout of the user's: the one whose top is given, and
-// those that git knows.
+// Files lists the files that the configuration and the hooks folder name inside the user's checkouts: the one at top, and
+// those that git knows of.
 func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
 	settings, err := g.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var n namer
-	n.home, _ = os.UserHomeDir() // without one, nothing is in it
+	n.home, _ = os.UserHomeDir() // without a home, no path is below it
 	for _, dir := range append(g.UserCheckouts(), top) {
 		n.tops = append(n.tops, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
@@ -45,12 +45,13 @@ func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
 // namer collects the files that settings name.
 type namer struct {
 	home  string
-	tops  []string // of checkouts
+	tops  []string // top folders of checkouts
 	found []File
 }
 
-// setting looks at one setting; from is the folder of its file. Which settings run a program changes with git and with the
-// tools that read its configuration: so every value counts as a command that is not known to be something else.
+// setting adds the files that one setting names; from is the folder of the setting's file. Which settings run a program
+// depends on git and on other tools that read its configuration. So every value counts as a command unless it is known not
+// to be one.
 func (n *namer) setting(s git.Setting, from string) {
 	section, name, key := s.Split()
 	if address, ok := strings.CutPrefix(name, "ext::"); ok && section == "url" {
@@ -64,7 +65,7 @@ func (n *namer) setting(s git.Setting, from string) {
 	case (section == "include" || section == "includeif") && key == "path":
 		n.add(s.Name, n.absolute(s.Value, from)...)
 	case wholePath(s.Name, key):
-		// Git looks from the top of the checkout.
+		// Git resolves the path from the top of the checkout.
 		n.add(s.Name, n.absolute(s.Value, n.tops...)...)
 		n.command(s.Name, s.Value, true)
 	case section == "alias" && !strings.HasPrefix(s.Value, "!"), section == "branch", plainText(key):
@@ -73,7 +74,7 @@ func (n *namer) setting(s git.Setting, from string) {
 	}
 }
 
-// wholePath reports that the value of a setting is one path.
+// wholePath reports whether the value of a setting is a single path.
 func wholePath(name, key string) bool {
 	return slices.Contains([]string{
 		"core.hookspath", "core.attributesfile", "core.excludesfile", "core.fsmonitor", "commit.template", "init.templatedir",
@@ -83,7 +84,8 @@ func wholePath(name, key string) bool {
 	}, key)
 }
 
-// plainText reports that settings of this name hold no program and no file of the checkout, but text with slashes.
+// plainText reports whether settings with this key hold text with slashes, and neither a program nor a file of the
+// checkout.
 func plainText(key string) bool {
 	return slices.Contains([]string{
 		"fetch", "push", "merge", "remote", "url", "pushurl", "insteadof", "pushinsteadof", "description", "name", "email",
@@ -91,7 +93,7 @@ func plainText(key string) bool {
 	}, key)
 }
 
-// absolute are the places that a path may mean, seen from the folders.
+// absolute returns the absolute paths that path may stand for, relative to each folder of from.
 func (n *namer) absolute(path string, from ...string) (all []string) {
 	path = strings.TrimPrefix(path, ":(optional)")
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -103,13 +105,14 @@ func (n *namer) absolute(path string, from ...string) (all []string) {
 		all = append(all, path)
 	default:
 		for _, dir := range from {
-			all = append(all, dir+"/"+path) // not cleaned: ".." after a link is above what it leads to
+			all = append(all, dir+"/"+path) // not cleaned: ".." after a link means the parent of the link's target
 		}
 	}
 	return all
 }
 
-// add notes those of the paths that are in a checkout, by their own name and by the one that links lead to, and these links.
+// add records those paths that are inside a checkout: by their own names, by the targets of links, and the links
+// themselves.
 func (n *namer) add(setting string, paths ...string) {
 	for _, path := range paths {
 		ways := []string{path, git.Resolved(path)}
@@ -133,7 +136,7 @@ func (n *namer) add(setting string, paths ...string) {
 	}
 }
 
-// hooks looks at links that lead from the hooks folder into a checkout.
+// hooks adds the targets, inside a checkout, of links in the hooks folder.
 func (n *namer) hooks(dir string) {
 	link := func(path string, info fs.FileMode) {
 		if to, err := os.Readlink(path); info&fs.ModeSymlink != 0 && err == nil {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// command adds the files that a command names: paths, what is a file in a checkout or in a folder that the command
-// mentions, and what make and Python look for by themselves. A folder that it changes into is named as a whole, if whole is
-// set. It need not be exact: no program of the configuration runs on the host among files of an agent's.
+// command adds the files that a command names: its paths, its words that are files in a checkout or in a folder that the
+// command mentions, and the files that make and Python look up themselves. With whole, it adds every folder that the
+// command changes into. It need not be exact: no program of the configuration runs on the host among files that an agent
+// can write.
 func (n *namer) command(setting, line string, whole bool) {
 	for _, words := range commandWords(line) {
 		folders := n.folders(setting, words, whole)
@@ -25,17 +26,17 @@ func (n *namer) command(setting, line string, whole bool) {
 			case program == "make" || program == "gmake":
 				n.addIn(setting, folders, "Makefile", "makefile", "GNUmakefile")
 			case strings.Contains(word, "/"):
-				// A folder is an argument more often than a program.
+				// A folder is usually an argument and not a program.
 				n.add(setting, slices.DeleteFunc(n.absolute(word, n.tops...), isDir)...)
 			}
-			if i > 0 { // the first is found in PATH
+			if i > 0 { // the first word is looked up in PATH
 				n.add(setting, slices.DeleteFunc(n.absolute(word, folders...), func(path string) bool { return !isFile(path) })...)
 			}
 		}
 	}
 }
 
-// commandWords splits a command in two ways: with the quotes as parts of words, and as the ends of words.
+// commandWords splits a command into words in two ways: with quotes as parts of words, and with quotes as separators.
 func commandWords(line string) [][]string {
 	for _, top := range []string{
 		"$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)", "$PWD", "${PWD}",
@@ -47,7 +48,7 @@ func commandWords(line string) [][]string {
 	return [][]string{strings.FieldsFunc(strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line), split), strings.FieldsFunc(line, split)}
 }
 
-// folders are those from which a command may look for a file.
+// folders returns the folders in which a command may look for a file.
 func (n *namer) folders(setting string, words []string, whole bool) []string {
 	all := slices.Clone(n.tops)
 	for i, word := range words {
@@ -69,7 +70,7 @@ func (n *namer) folders(setting string, words []string, whole bool) []string {
 	return all
 }
 
-// addIn adds names in each of the folders.
+// addIn adds the names in each of the folders.
 func (n *namer) addIn(setting string, folders []string, names ...string) {
 	for _, name := range names {
 		n.add(setting, n.absolute(name, folders...)...)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// One join takes what the remote has got since the last one, however many notes are here alone.
+// A join handles the remote's notes since the last join, however many notes are only here.
 func TestJoinOfManyLocalNotes(t *testing.T) {
 	t.Parallel()
 	a := newSite(t)

@@ -1,8 +1,8 @@
-// Package note keeps lines of text about commits as git notes, and shares them with a remote.
+// Package note stores lines of text about commits as git notes, and shares them with a remote.
 //
-// Concurrent writers lose nothing: the ref moves by compare-and-swap, here and on the remote, and notes that were written
-// apart from each other are joined line by line. What a note says is data, which anybody who may push can have written.
-// Everything here is safe for concurrent use, by several processes too.
+// Concurrent writers lose nothing: the ref moves by compare-and-swap, here and on the remote, and diverged notes are joined
+// line by line. Notes are data that anybody with push access can have written. The package is safe for concurrent use, also
+// by several processes.
 package note
 
 import (
@@ -20,38 +20,38 @@ import (
 	"github.com/ralph-pool/ralph/worktree/incoming"
 )
 
-// Ref is where the notes are. git shows them with: git notes --ref=ralph show COMMIT.
+// Ref is the ref of the notes. This command shows them: git notes --ref=ralph show COMMIT.
 const Ref = "refs/notes/ralph"
 
-// MaxSize is the largest note that is read or written, in bytes.
+// MaxSize is the size limit of a note, in bytes.
 const MaxSize = 1 << 20
 
 const (
-	maxTries   = 100      // of a compare-and-swap: each that fails has seen somebody else's succeed
-	maxUnmoved = 3        // pushes that are refused as stale while the ref stays where it was
-	maxJoined  = 5000     // notes that one join may bring together
-	most       = 64 << 20 // bytes that one fetch may write; a note takes about a thousand
+	maxTries   = 100      // tries of a compare-and-swap: a failed try means that somebody else's succeeded
+	maxUnmoved = 3        // pushes that are refused as stale although the ref has not moved
+	maxJoined  = 5000     // notes that one join may handle
+	most       = 64 << 20 // limit of one fetch, in bytes; a note takes about a thousand
 )
 
-// ErrSize means that a note is too large to be read or written.
+// ErrSize means that a note exceeds MaxSize.
 var ErrSize = fmt.Errorf("the note is larger than %d KiB", MaxSize>>10)
 
-// Store is the notes of one repository.
+// Store reads and writes the notes of one repository.
 type Store struct {
 	Git     git.Runner // pinned to the repository
 	Objects git.Store  // of the repository
 	Talk    git.Runner // may talk to the remote
-	Remote  string     // its name; empty: there is none
+	Remote  string     // name of the remote; empty: none
 }
 
-// Here is the state of this repository's notes, for [Store.Read]; empty when there are none.
+// Here returns the commit of this repository's notes, for [Store.Read]; empty if there are none.
 func (s Store) Here(ctx context.Context) (string, error) {
 	refs, err := s.Git.Refs(ctx, Ref)
 	return refs[Ref], err
 }
 
-// There is the state of the remote's notes, and where these other refs are there; both may be empty. The notes are fetched,
-// and no ref moves.
+// There returns the commit of the remote's notes, and the commits of other refs of the remote; both may be empty. It
+// fetches the notes and moves no ref.
 func (s Store) There(ctx context.Context, others ...string) (notes string, at map[string]string, err error) {
 	if s.Remote == "" {
 		return "", nil, nil
@@ -66,15 +66,15 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 			return at[Ref], at, nil
 		}
 		again, readErr := s.Talk.RemoteRefs(ctx, s.Remote, Ref)
-		if readErr != nil || again[Ref] == at[Ref] { // else it has moved on, and its old state may be gone
+		if readErr != nil || again[Ref] == at[Ref] { // otherwise the ref has moved, and its old commit may be gone
 			return "", nil, errors.Join(err, readErr)
 		}
 	}
 	return "", nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, Ref)
 }
 
-// Bring fetches a commit that a ref of the remote is at, unless all of it is here: another process that fetches it just now
-// may have stored the commit and not yet its files. No ref moves.
+// Bring fetches a commit of a remote ref unless all its objects are here. It checks all objects, because another process
+// that is fetching may have stored the commit before its files. It moves no ref.
 func (s Store) Bring(ctx context.Context, commit string) error {
 	if !git.IsObject(commit) {
 		return fmt.Errorf("%q is not the full name of an object", commit)
@@ -91,7 +91,7 @@ func (s Store) Bring(ctx context.Context, commit string) error {
 	return err
 }
 
-// Read returns the lines of a commit's note in one state of the notes: none when there is no note. It fails with ErrSize.
+// Read returns the lines of a commit's note as of the notes commit at, or none without a note. It fails with ErrSize.
 func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
 	if at == "" {
 		return nil, nil
@@ -100,7 +100,7 @@ func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
 		return nil, fmt.Errorf("%q and %q have to be full names of objects", at, commit)
 	}
 	var names []string
-	for fan := 0; fan <= 3; fan++ { // git spreads many notes over folders
+	for fan := 0; fan <= 3; fan++ { // git spreads many notes over nested folders
 		names = append(names, at+":"+fanned(commit, fan))
 	}
 	var text []string
@@ -122,7 +122,7 @@ func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
 	return text, nil
 }
 
-// Add adds a line to the commit's note, unless it is there.
+// Add adds a line to the commit's note, unless the note has it.
 func (s Store) Add(ctx context.Context, commit, line string) error {
 	for range maxTries {
 		old, err := s.Here(ctx)
@@ -152,9 +152,9 @@ func (s Store) move(ctx context.Context, old, new string) error {
 	return s.Git.MoveRefs(ctx, git.Edit{Ref: Ref, Old: old, New: new})
 }
 
-// Share pushes the commit's note, and no other: notes of commits that stay here, or went to another remote, are not this
-// remote's. This repository gets all notes of the remote. It fails with git.ErrDeclined when the remote does not take the
-// note, and wraps git.ErrRemote when it cannot be reached. Without a remote it does nothing.
+// Share pushes the commit's note and no other: notes of commits that stay here, or went to another remote, do not belong on
+// this remote. This repository gets all notes of the remote. Share fails with git.ErrDeclined if the remote refuses the
+// note, and wraps git.ErrRemote if it cannot be reached. Without a remote it does nothing.
 func (s Store) Share(ctx context.Context, commit string) error {
 	unmoved := 0 // pushes that were refused although nobody else has moved the ref
 	for range maxTries {
@@ -177,7 +177,7 @@ func (s Store) Share(ctx context.Context, commit string) error {
 		case errors.Is(err, git.ErrMoved):
 			continue
 		case errors.Is(err, git.ErrStale):
-			if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
+			if unmoved++; unmoved == maxUnmoved { // for example if other refs exist below that name
 				return fmt.Errorf("%w: %w", git.ErrDeclined, err)
 			}
 			continue
@@ -195,7 +195,7 @@ func (s Store) Share(ctx context.Context, commit string) error {
 	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)
 }
 
-// with is the state there with what the commit's note says here, too.
+// with returns a notes commit on top of there that also has the lines of the commit's note here.
 func (s Store) with(ctx context.Context, there, here, commit string) (string, error) {
 	text, err := s.Read(ctx, here, commit)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s Store) with(ctx context.Context, there, here, commit string) (string, er
 	return s.Objects.Commit(tree, parents, "note on "+commit, time.Now())
 }
 
-// join is a state that has all notes of both, and goes on from there.
+// join returns a notes commit with all notes of both, on top of both.
 func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	if there == "" || here == there {
 		return here, nil
@@ -223,7 +223,7 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	if older, err := s.Git.Contains(ctx, there, here); older || err != nil {
 		return there, err
 	}
-	// The remote's notes since the last join go onto those here. The first time, those here go onto the remote's.
+	// Add the remote's notes since the last join to those here. The first time, add the local notes to the remote's.
 	onto, from := here, there
 	since, err := s.Git.Out(ctx, "merge-base", here, there)
 	if git.ExitCode(err) == 1 {
@@ -242,7 +242,7 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	at := onto
 	for _, path := range paths {
 		commit := strings.ReplaceAll(path, "/", "")
-		if !git.IsObject(commit) { // no note
+		if !git.IsObject(commit) { // not a note
 			continue
 		}
 		text, err := s.Read(ctx, from, commit)
@@ -264,8 +264,8 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	return s.Objects.Commit(trees[0], []string{there, here}, "notes of two repositories", time.Now())
 }
 
-// put is the tree of a state with these lines in the commit's note, too; empty when the note has them all. The note gets the
-// place that it has among some hundred others, whatever place it had: git reads notes in all places.
+// put returns the tree of the notes at a commit with more lines added to one note, or "" if the note has them all. It
+// stores the note at the path that git uses for some hundred notes, whatever its path was: git reads all paths.
 func (s Store) put(ctx context.Context, at, commit string, more []string) (string, error) {
 	old, err := s.Read(ctx, at, commit)
 	if err != nil {
@@ -301,7 +301,7 @@ func (s Store) put(ctx context.Context, at, commit string, more []string) (strin
 	return s.write(ctx, top.without(commit).with(entry{"040000", "tree", tree, folder}))
 }
 
-// entry is one of a tree.
+// entry is an entry of a tree.
 type entry struct{ mode, kind, object, name string }
 
 type entries []entry
@@ -335,7 +335,7 @@ func (s Store) write(ctx context.Context, all entries) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// fanned is the path of a commit's note below so many folders.
+// fanned returns the path of a commit's note inside fan nested folders.
 func fanned(commit string, fan int) string {
 	var path strings.Builder
 	for range fan {
@@ -345,12 +345,12 @@ func fanned(commit string, fan int) string {
 	return path.String() + commit
 }
 
-// lines are the lines that say something.
+// lines returns the lines of text that are not blank.
 func lines(text string) []string {
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 }
 
-// union is a and what else b has.
+// union returns a and the lines of b that a lacks.
 func union(a, b []string) []string {
 	all, has := slices.Clone(a), map[string]bool{}
 	for _, line := range a {

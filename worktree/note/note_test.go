@@ -74,7 +74,7 @@ func (s *site) commit() string {
 	return s.git("rev-parse", "HEAD")
 }
 
-// here is the note of this repository, there that of the remote.
+// here returns the note in this repository, there the one on the remote.
 func (s *site) here(commit string) []string {
 	s.Helper()
 	at, err := s.Here(s.Context())
@@ -125,7 +125,7 @@ func TestAddAndRead(t *testing.T) {
 	}
 }
 
-// TestNotesOfGit: notes that git has written are read and added to, however many there are.
+// Notes written by git are read and extended, however many there are.
 func TestNotesOfGit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -172,8 +172,8 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	s.want(s.here(tip), append(all, "last")...)
 }
 
-// A state of the remote's whose commit is here and whose tree is not, because another process is fetching it just now, is
-// fetched as well.
+// A notes commit of the remote that is here without its tree, because another process is just fetching it, is fetched as
+// well.
 func TestHalfFetched(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -197,7 +197,7 @@ func TestHalfFetched(t *testing.T) {
 	s.want(c.here(tip), "line", "other")
 }
 
-// TestJoin: notes on different commits, written apart, are all there afterwards.
+// After a join, notes on different commits that were written apart are all there.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -228,7 +228,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestShareSendsOneNote: the remote gets the note that it is to have, not those of commits that stay here.
+// The remote gets only the note to be shared, not those of commits that stay here.
 func TestShareSendsOneNote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -249,7 +249,7 @@ func TestShareSendsOneNote(t *testing.T) {
 		t.Errorf("the history of the remote's notes names the commit that stays:\n%s", log)
 	}
 	s.want(s.here(stays), "on "+stays)
-	s.git("push", "-q", "origin", Ref) // whoever wants to send all can
+	s.git("push", "-q", "origin", Ref) // sending all notes is possible by hand
 	s.want(s.there(stays), "on "+stays)
 }
 
@@ -291,7 +291,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Whoever may push can write a note of short lines, each of which ralph has to compare with the others.
+// Anybody with push access can write a note of many short lines, which ralph has to compare with each other.
 func TestManyLines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -1,4 +1,4 @@
-// Package operation knows what git has begun in a checkout and not ended, such as a merge.
+// Package operation detects unfinished git operations in a checkout, such as a merge.
 package operation
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Operation is what git has begun in a checkout and not ended.
+// Operation is a git operation that has begun in a checkout and not ended.
 type Operation string
 
-// The operations. Conflict is files with conflicts that no other operation accounts for, such as those of git stash pop.
+// The operations. Conflict means files with conflicts that belong to no other operation, for example after git stash pop.
 const (
 	Merge      Operation = "merge"
 	Rebase     Operation = "rebase"
@@ -26,8 +26,8 @@ const (
 	Conflict   Operation = "conflict"
 )
 
-// In reads the operation off the git directory of a checkout; empty when there is none. A rebase stands before the
-// cherry-pick that it is made of.
+// In returns the unfinished operation in the git directory of a checkout, or "". It tests for a rebase before the
+// cherry-picks that a rebase consists of.
 func In(gitDir string) Operation {
 	for _, state := range []struct {
 		file string
@@ -47,14 +47,14 @@ func In(gitDir string) Operation {
 	case strings.HasPrefix(string(todo), "revert"):
 		return Revert
 	}
-	return CherryPick // of several commits, between two of them
+	return CherryPick // a cherry-pick of several commits, between two of them
 }
 
-// ErrUnended says that an operation has begun in a checkout and not ended.
+// ErrUnended means that an operation in a checkout has begun and not ended.
 var ErrUnended = errors.New("has not ended")
 
-// Settled fails with ErrUnended, and the command that ends it, while there is an operation in a checkout, or a file with
-// conflicts.
+// Settled fails with ErrUnended, and names the command that ends the operation, while a checkout has an unfinished
+// operation or a file with conflicts.
 func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 	op := In(gitDir)
 	if op == "" {
@@ -67,7 +67,7 @@ func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 	return fmt.Errorf("%s %w in %s; end it with: %s", op, ErrUnended, top, op.end())
 }
 
-// end is the command that ends the operation.
+// end returns the command that ends the operation.
 func (o Operation) end() string {
 	switch o {
 	case Bisect:

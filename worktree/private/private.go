@@ -1,4 +1,5 @@
-// Package private makes the repository that a run in an isolating sandbox has of its own.
+// Package private makes private repositories: the git directories that runs in isolating sandboxes see instead of the
+// user's.
 package private
 
 import (
@@ -13,16 +14,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Files are all of a private repository but its index and its objects.
+// Files describes a private repository, without its index and objects.
 type Files struct {
 	From   git.Location // the user's repository
 	Config git.Config
 	Spec   record.Spec
-	At     string   // the commit that the branch is at
+	At     string   // commit of the branch
 	Given  []string // object folders to borrow from
 }
 
-// Write makes the repository in a folder.
+// Write writes the repository to a folder.
 func (f Files) Write(dir string) error {
 	for _, sub := range []string{"hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -62,12 +63,12 @@ func (f Files) Write(dir string) error {
 	return nil
 }
 
-// Attributes are those of the user that no commit has.
+// Attributes returns the user's git attributes that are in no commit.
 func Attributes(from git.Location, config git.Config) string {
 	return config.File("core.attributesfile", "git/attributes") + Shared(from, "info/attributes")
 }
 
-// Shared is a file of the user's git directory; empty when there is none.
+// Shared returns the content of a file in the user's git directory, or "".
 func Shared(from git.Location, name string) string {
 	dir := from.Common
 	if name == "info/sparse-checkout" { // each worktree has its own
@@ -80,7 +81,7 @@ func Shared(from git.Location, name string) string {
 	return strings.TrimSuffix(string(content), "\n") + "\n"
 }
 
-// WriteGitFile makes the .git file of a checkout, in the place of whatever is there: it may be an agent's.
+// WriteGitFile writes the .git file of a checkout. It replaces an existing one, which may be an agent's.
 func WriteGitFile(checkout, gitDir string) error {
 	return disk.Replace(checkout, ".git", []byte("gitdir: "+gitDir+"\n"), 0o600)
 }

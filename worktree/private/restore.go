@@ -10,8 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Restore makes the repository in a folder where one was deleted. The checkout stays as it is. An import makes the index that is
-// missing, but for a sparse checkout: only git's own checkout marks which files are left out, so g makes one in temp.
+// Restore makes a deleted repository again. It does not change the checkout. The next import makes the missing index. The
+// exception is a sparse checkout, where only git's own checkout marks the files that are left out: for it, g makes the
+// index in temp.
 func (f Files) Restore(ctx context.Context, g git.Runner, temp, dir string) error {
 	err := disk.RemoveAll(temp)
 	if err == nil {

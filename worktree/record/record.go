@@ -1,4 +1,4 @@
-// Package record is what ralph stores about worktrees: what each was made for, and how far it has come.
+// Package record stores ralph's records of worktrees: what each was made for, and its progress.
 package record
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
-// Suffix ends the names of the files with records.
+// Suffix is the suffix of record files.
 const Suffix = ".json"
 
-// version is the format of a record. An older ralph refuses a newer one.
+// version is the format version of a record. An older ralph refuses a newer record.
 const version = 1
 
 // Errors lists the records that cannot be read, by path.
@@ -37,16 +37,16 @@ func (e *Errors) Error() string {
 	return fmt.Sprintf("%d worktree records cannot be read; first: %v", len(paths), e.Records[paths[0]])
 }
 
-// GarbledError is about a record that was read and says nothing sensible.
+// GarbledError means that a record was read but is not valid.
 type GarbledError struct{ Err error }
 
 func (e *GarbledError) Error() string { return e.Err.Error() }
 
-// Unwrap is what is wrong with it.
+// Unwrap returns the cause.
 func (e *GarbledError) Unwrap() error { return e.Err }
 
-// Record is what ralph knows about a worktree. It is stored beside the worktree, never inside, where an agent writes, and
-// before the worktree is made, so that a crash leaves nothing that is not known.
+// Record describes a worktree. It is stored beside the worktree, never inside, where an agent writes. It is stored before
+// the worktree is made, so that a crash leaves nothing unknown.
 type Record struct {
 	Version int       `json:"version"`
 	Spec    Spec      `json:"spec"`
@@ -54,35 +54,36 @@ type Record struct {
 	Made    time.Time `json:"made"`
 	// Earlier is the last commit that an earlier run of the key imported; empty: none.
 	Earlier string `json:"earlier,omitempty"`
-	// GitDir is the worktree's own folder inside the repository's worktrees folder; empty for a private tree.
+	// GitDir is the worktree's entry in the repository's worktrees folder; empty for a private tree.
 	GitDir string `json:"git_dir,omitempty"`
-	// At is the commit that the folders of a private tree were made at.
+	// At is the commit from which the folders of a private tree were made.
 	At string `json:"at,omitempty"`
-	// History is the commit of the history store that a private tree borrows from: that of the base when it was made.
+	// History is the commit of the history store that a private tree borrows from: the base's commit when the tree was
+	// made.
 	History string `json:"history,omitempty"`
-	// Layer is the layer that a private tree is laid over; empty: none.
+	// Layer is the name of the layer below a private tree; empty: none.
 	Layer string `json:"layer,omitempty"`
-	// Setup is a folder with what setup has made, which the sandbox shows below the files of a private tree; empty: none.
+	// Setup is a folder with files made by setup, which the sandbox shows below those of a private tree; empty: none.
 	Setup string `json:"setup,omitempty"`
-	Lease string `json:"lease"` // the branch on the remote when the tree was added or last pushed; empty: none
-	// RemoteConfig is a digest of the configuration that decides who answers for the remote.
+	Lease string `json:"lease"` // the remote branch's commit when the tree was added or last pushed; empty: none
+	// RemoteConfig is a digest of the configuration that determines the remote's address and transport.
 	RemoteConfig string `json:"remote_config,omitempty"`
-	// Making: git has not finished making the worktree, and nobody has worked in it.
+	// Making says that git has not finished making the worktree, and nobody has worked in it.
 	Making bool `json:"making,omitempty"`
-	// Used: a sandbox has been open on it or an agent has worked in it.
+	// Used says that a sandbox has been open on the tree, or that an agent has worked in it.
 	Used bool `json:"used,omitempty"`
-	// InUse: something in it may be on no ref of ralph's.
+	// InUse says that the tree may have work that is on none of ralph's refs.
 	InUse bool `json:"in_use,omitempty"`
-	// Moving is a rebase whose refs move; a crash leaves it set.
+	// Moving is a rebase whose refs are moving; a crash leaves it set.
 	Moving *Move `json:"moving,omitempty"`
-	// Replaced is a commit that stands in the private repository and that Rebase or Finish has replaced.
+	// Replaced is a commit in the private repository that Rebase or Finish has replaced.
 	Replaced string `json:"replaced,omitempty"`
-	// Finished is the tip that Finish has made last.
+	// Finished is the last tip that Finish has made.
 	Finished string `json:"finished,omitempty"`
 	importer.Failures
 }
 
-// Move is what a rebase makes of the commits that the record names.
+// Move describes the commits of the record after a rebase.
 type Move struct {
 	Onto    Base   `json:"onto"`
 	Tip     string `json:"tip"`
@@ -90,16 +91,16 @@ type Move struct {
 	Earlier string `json:"earlier,omitempty"`
 }
 
-// Store is the folder with the records of a repository's worktrees. It is safe for concurrent use, also by several processes.
+// Store reads and writes the records of a repository's worktrees. It is safe for concurrent use, also by several processes.
 type Store struct {
 	Dir, Temp string // Temp is on the same file system
-	Entries   string // where git keeps what it knows of linked worktrees
+	Entries   string // the repository's folder of worktree entries
 }
 
-// Path is where the record with this name is.
+// Path returns the path of the record with this name.
 func (s Store) Path(name string) string { return filepath.Join(s.Dir, name+Suffix) }
 
-// Save replaces the record: a reader sees the old one or the new one. A durable one outlives a power loss.
+// Save replaces the record atomically. A durable one survives a power loss.
 func (s Store) Save(name string, rec Record, durable bool) error {
 	rec.Version = version
 	content, err := json.MarshalIndent(rec, "", "\t")
@@ -127,13 +128,13 @@ func (s Store) Load(name string) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("worktree record %s: %w", path, &GarbledError{err})
 	}
-	if rec.GitDir != "" { // the repository may have been moved
+	if rec.GitDir != "" { // the repository may have moved
 		rec.GitDir = filepath.Join(s.Entries, filepath.Base(rec.GitDir))
 	}
 	return rec, nil
 }
 
-// All reads all records, by name. Those that can be read are also returned with [*Errors].
+// All reads all records, by name. The readable ones are returned even with [*Errors].
 func (s Store) All() (map[string]Record, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
@@ -160,7 +161,7 @@ func (s Store) All() (map[string]Record, error) {
 	return all, nil
 }
 
-// Used returns what all records name; it fails when one cannot be read.
+// Used returns a function that collects the values of of over all records; it fails if one is unreadable.
 func (s Store) Used(of func(Record) string) func() (map[string]bool, error) {
 	return func() (map[string]bool, error) {
 		all, err := s.All()
@@ -172,7 +173,7 @@ func (s Store) Used(of func(Record) string) func() (map[string]bool, error) {
 	}
 }
 
-// Decode reads a record and refuses one that would name anything unsafe.
+// Decode parses a record and refuses one with unsafe names.
 func Decode(content []byte) (Record, error) {
 	var rec Record
 	if err := json.Unmarshal(content, &rec); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Own begins the names of all refs that are ralph's alone.
+// Own is the prefix of all refs that belong to ralph alone.
 const Own = "refs/ralph/"
 
-// Names are the full names of ralph's refs in one namespace.
+// Names builds the full names of ralph's refs in one namespace.
 type Names struct {
-	Branches string // what the names of its branches begin with
+	Branches string // prefix of the names of its branches
 	prefix   string
 }
 
@@ -23,39 +23,39 @@ func In(namespace string) (Names, error) {
 	if namespace == "" {
 		return Names{prefix: Own, Branches: git.Heads + "ralph/"}, nil
 	}
-	// Without a namespace, these folders hold the refs themselves.
+	// Without a namespace, these folders contain the refs themselves.
 	if CheckKey(namespace) != nil || slices.Contains([]string{"work", "wip", "old", "claims"}, namespace) {
 		return Names{}, fmt.Errorf("namespace %q is not valid: only letters, digits, '.', '_' and '-', and no kind of ref", namespace)
 	}
-	// Branches below "ralph/" would collide with the branch of an issue that is called like the namespace.
+	// Branches below "ralph/" would collide with the branch of an issue whose key equals the namespace.
 	return Names{prefix: Own + namespace + "/", Branches: git.Heads + "ralph-" + namespace + "/"}, nil
 }
 
-// Works begins the names of the last imported commits.
+// Works returns the prefix of the refs of last imported commits.
 func (n Names) Works() string { return n.prefix + "work/" }
 
-// Work is the last imported commit of a key.
+// Work returns the ref of a key's last imported commit.
 func (n Names) Work(key string) string { return n.Works() + key }
 
-// WIPs begins the names of saved changes.
+// WIPs returns the prefix of the refs of saved changes.
 func (n Names) WIPs() string { return n.prefix + "wip/" }
 
-// WIP has a key's uncommitted changes, as a commit.
+// WIP returns the ref of a key's uncommitted changes, saved as a commit.
 func (n Names) WIP(key string) string { return n.WIPs() + key }
 
-// Olds begins the names of a key's tips that later ones do not contain.
+// Olds returns the prefix of the refs of a key's old tips, which later ones do not contain.
 func (n Names) Olds(key string) string { return n.prefix + "old/" + key + "/" }
 
-// Old is such a tip.
+// Old returns the ref of an old tip.
 func (n Names) Old(key, commit string) string { return n.Olds(key) + commit[:12] }
 
-// Other is what an agent has committed outside of its branch.
+// Other returns the ref of a commit that an agent made outside of its branch.
 func (n Names) Other(key, commit string) string { return n.Olds(key) + "other-" + commit[:12] }
 
-// Claims begins the names of the claims.
+// Claims returns the prefix of the refs of claims.
 func (n Names) Claims() string { return n.prefix + "claims/" }
 
-// Branch is the full name of a branch.
+// Branch returns the full name of a branch.
 func Branch(name string) string { return git.Heads + name }
 
 // CheckKey refuses a key that cannot be a file name and the last part of a ref.

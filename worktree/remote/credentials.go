@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// helper is a credential helper that answers from its environment: the secret is in no file and on no command line.
+// helper is a credential helper that answers from its environment, so that the secret is in no file and on no command line.
 const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$RALPH_GIT_USER" "$RALPH_GIT_SECRET"; }; f`
 
-// credentials makes the function for [git.Runner.WithAuth] that lets git log in to the host of the address, and to no other:
-// a redirect, or an address that configuration puts in its place, gets nothing.
+// credentials returns a function for [git.Runner.WithAuth] with which git can log in to the host of the address, and to no
+// other: after a redirect, or with an address replaced by configuration, git gets no secret.
 func credentials(address string, get func(context.Context) (user, secret string, err error)) (func(context.Context) ([]string, error), error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -1,4 +1,4 @@
-// Package remote is the repository that clones share: where its branches are, and how they move.
+// Package remote reads and moves branches of the remote repository that clones share.
 package remote
 
 import (
@@ -16,23 +16,25 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// Options say how to talk to a remote.
+// Options configures a Remote.
 type Options struct {
-	Name string // empty: there is none
-	// Credentials give user name and secret over HTTPS, afresh for each command; nil: the user's own credential helpers do.
+	Name string // empty: there is no remote
+	// Credentials returns user name and secret over HTTPS, and is called for each command; nil: the user's own credential
+	// helpers apply.
 	Credentials func(ctx context.Context) (user, secret string, err error)
-	// Sleep waits between two tries; nil: the real time.
+	// Sleep waits between two tries; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // Remote is a remote of a clone, or none. It is safe for concurrent use.
 type Remote struct {
-	Talk git.Runner // may talk to it
+	Talk git.Runner // may talk to the remote
 	here git.Runner
 	name string
 }
 
-// Open makes a Remote of the clone that here works on. It runs in the checkout at top, because a remote's relative path starts there.
+// Open makes a Remote for the clone that here is pinned to. Its commands run in the checkout at top, because a remote's
+// relative path starts there.
 func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
 	r := &Remote{here: here, name: o.Name}
 	if o.Name == "" {
@@ -62,10 +64,11 @@ func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote,
 	return r, err
 }
 
-// fetchTries bounds how often a branch that keeps moving is fetched again.
+// fetchTries limits how often a branch that keeps moving is fetched again.
 const fetchTries = 5
 
-// Tips are where branches are on the remote, by name, with their commits fetched. A branch that the remote lacks is left out.
+// Tips returns the tips of the named branches on the remote, by branch name, and fetches their commits. It leaves out
+// branches that the remote lacks.
 func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]string, error) {
 	if r.name == "" {
 		return nil, nil
@@ -104,12 +107,12 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 	return nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, strings.Join(branches, " or "))
 }
 
-// Branches are where the remote's branches are whose names begin with the prefix, by their refs.
+// Branches returns the tips of the remote's branches whose names begin with prefix, by ref.
 func (r *Remote) Branches(ctx context.Context, prefix string) (map[string]string, error) {
 	return r.Talk.RemoteRefs(ctx, r.name, refname.Branch(prefix)+"*")
 }
 
-// Push moves a branch. What is there already is no error.
+// Push moves a branch. It succeeds if the branch is already there.
 func (r *Remote) Push(ctx context.Context, move git.Edit) error {
 	if r.name == "" {
 		return errors.New("the repository was opened without a remote")
@@ -124,7 +127,7 @@ func (r *Remote) Push(ctx context.Context, move git.Edit) error {
 	return err
 }
 
-// Answers is a digest of the configuration that decides who answers for the remote.
+// Answers returns a digest of the configuration that determines the remote's address and transport.
 func (r *Remote) Answers(ctx context.Context) (string, error) {
 	if r.name == "" {
 		return "", nil

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The user's core.sshCommand reaches the remote, with its last value.
+// The last value of the user's core.sshCommand is used for the remote.
 func TestSSHCommand(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

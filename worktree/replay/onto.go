@@ -11,8 +11,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Onto puts a branch's commits on a new base: it makes them anew or, when there is a merge among them, merges the base. It returns the
-// new tip, and what each commit has become; nil: they stay. An error that wraps merge.ErrConflict says how people solve it.
+// Onto puts a branch's commits on a new base: it replays them or, if there is a merge among them, merges the base. It
+// returns the new tip, and the new names by old name, nil after a merge, which keeps the commits. An error that wraps
+// merge.ErrConflict says how a person resolves it.
 func (o Options) Onto(ctx context.Context, base record.Base, branch string, s span.Span) (tip string, renamed map[string]string, err error) {
 	for _, parents := range s.Parents {
 		if len(parents) > 1 {

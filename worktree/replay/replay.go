@@ -1,5 +1,5 @@
-// Package replay makes commits anew on another parent, as a rebase does, on objects only. Its caller is package worktree.
-// Calls with different scratch folders are independent.
+// Package replay puts commits on another parent, like a rebase, but on objects only. Its caller is package worktree. Calls
+// with different scratch folders are independent.
 package replay
 
 import (
@@ -13,23 +13,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
-// Options say with what, and in whose name, commits are made anew.
+// Options configures a replay.
 type Options struct {
 	Git         git.Runner
 	Objects     git.Store
-	Scratch     string // a folder that does not exist yet; the caller deletes it
+	Scratch     string // a new folder that does not exist; the caller deletes it
 	Name, Email string // of the committer
 	Now         time.Time
-	Top         string // of the user's checkout, which errors name
+	Top         string // top of the user's checkout, for errors
 }
 
-// ConflictError is a commit that conflicts with what is before it now.
+// ConflictError means that a commit conflicts with its new parent.
 type ConflictError struct{ Paths string }
 
 func (e *ConflictError) Error() string { return "conflict in " + e.Paths }
 
-// Replay makes the commits, oldest first and without merges among them, anew on the base. It returns the last one, and what
-// each of them has become. A commit that already has the right parent stays; one whose changes the base has is left out.
+// Replay replays the commits, oldest first and without merges, on the base. It returns the new tip, and the new names by
+// old name. A commit that already has the right parent stays; one whose changes are in the base is dropped.
 func (o Options) Replay(ctx context.Context, base string, commits []string, parents map[string][]string) (tip string, renamed map[string]string, err error) {
 	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
 		return "", nil, err
@@ -61,15 +61,15 @@ func (o Options) Replay(ctx context.Context, base string, commits []string, pare
 type replay struct {
 	Options
 	git       git.Runner
-	scratch   git.Store // for commits that only tell git which merge base to use
+	scratch   git.Store // for temporary commits that make git use the right merge base
 	committer string
 	objects   map[string]string
 }
 
-// clean leaves out of a name what would end it in a commit.
+// clean removes characters that would end a name in a commit.
 func clean(name string) string { return strings.NewReplacer("<", "", ">", "", "\n", " ").Replace(name) }
 
-// one replays a commit onto at. It is at itself if the commit has nothing left to change.
+// one replays a commit onto at. It returns at if the commit has no changes left.
 func (r *replay) one(ctx context.Context, commit string, parents []string, at string) (string, error) {
 	before, err := r.scratch.Write("tree", nil)
 	if err != nil {
@@ -109,13 +109,13 @@ func (r *replay) one(ctx context.Context, commit string, parents []string, at st
 	return name, err
 }
 
-// treeOf is the tree that a commit object names.
+// treeOf returns the tree of a commit object.
 func treeOf(object string) string {
 	line, _, _ := strings.Cut(object, "\n")
 	return strings.TrimPrefix(line, "tree ")
 }
 
-// replayed is a commit object with another tree, parent and committer, and without its signature.
+// replayed returns a commit object with another tree, parent and committer, and without its signature.
 func replayed(object, tree, parent, committer string) string {
 	header, text, _ := strings.Cut(object, "\n\n")
 	lines := []string{"tree " + tree, "parent " + parent}

@@ -1,4 +1,4 @@
-// Package reuse keeps a process running for the next transaction, because its start costs more than the work. Its caller is
+// Package reuse keeps a process for the next transaction, because starting one costs more than its work. Its caller is
 // package git.
 package reuse
 
@@ -16,36 +16,37 @@ import (
 )
 
 const (
-	idle = 300 * time.Millisecond // how long a process waits for more work: most of a run without what takes long
-	life = 10 * time.Second       // how old it may get with it: git reads configuration and format of the refs once
+	idle = 300 * time.Millisecond // how long an idle process is kept: longer than most gaps in a run without slow steps
+	life = 10 * time.Second       // maximum age of a reused process: git reads its configuration and the format of the refs only once
 )
 
-// ErrEnded is the error of a process that has ended, without an error of its own, in the middle of a transaction.
+// ErrEnded means that a process ended without an error in the middle of a transaction.
 var ErrEnded = errors.New("it has ended too early")
 
-// Run runs a process that makes one transaction after the other until its input ends, and ends it when ctx ends. It answers
+// Run runs a process that executes transactions one after the other until its input or ctx ends. The process answers
 // "start: ok" and "commit: ok".
 type Run func(ctx context.Context, in io.Reader, out io.Writer) error
 
-// Processes keep at most one idle process. The zero value is ready for use, and safe for concurrent use.
+// Processes keeps at most one idle process. The zero value is ready for use, and safe for concurrent use.
 type Processes struct {
 	mu   sync.Mutex
 	idle *process // guarded by mu
 }
 
-// process is owned by the caller that has taken it.
+// process belongs to the caller that has taken it.
 type process struct {
-	kind    []string // what Run was given
+	kind    []string // the kind passed to Transact
 	born    time.Time
 	in      *io.PipeWriter
 	answers chan string
-	ended   chan error // what Run has returned
+	ended   chan error // the result of Run
 	cancel  context.CancelCauseFunc
 	expire  *time.Timer
 }
 
-// Transact runs the commands of one transaction, each with a NUL at its end, in a process that run has started or starts now. Its
-// error is that of run, ErrEnded, or context.Cause(ctx). kind names what run does: an earlier process of the same kind will do.
+// Transact runs the commands of one transaction, each ending in NUL, in an idle process or a new one that run starts. It
+// returns the error of run, ErrEnded, or context.Cause(ctx). kind identifies what run does: an idle process of the same
+// kind is reused.
 func (k *Processes) Transact(ctx context.Context, kind []string, run Run, commands string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -55,7 +56,7 @@ func (k *Processes) Transact(ctx context.Context, kind []string, run Run, comman
 		p = start(kind, run)
 	}
 	begun, err := p.transact(ctx, commands)
-	if err != nil && !begun && ctx.Err() == nil { // it had ended before, and has changed nothing
+	if err != nil && !begun && ctx.Err() == nil { // the process had ended before, and has changed nothing
 		p = start(kind, run)
 		_, err = p.transact(ctx, commands)
 	}
@@ -77,7 +78,7 @@ func (k *Processes) take(kind []string) *process {
 	return p
 }
 
-// put keeps the process for a while.
+// put keeps the process for reuse.
 func (k *Processes) put(p *process) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,13 +118,13 @@ func start(kind []string, run Run) *process {
 	return p
 }
 
-// transact makes all changes or none. After an error the process must not be used again. If begun is true, an error does not tell
-// whether the changes were made.
+// transact makes all changes or none. After an error the process must not be used again. If begun is true, an error leaves
+// open whether the changes were made.
 func (p *process) transact(ctx context.Context, commands string) (begun bool, err error) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(p.in, "start\x00"+commands+"commit\x00") // that it has ended shows below
+		_, _ = io.WriteString(p.in, "start\x00"+commands+"commit\x00") // an ended process is detected below
 	}()
 	defer func() {
 		if err != nil {
@@ -145,7 +146,7 @@ func (p *process) transact(ctx context.Context, commands string) (begun bool, er
 	return begun, nil
 }
 
-// answer is the next one. Those that came before the end of the process count.
+// answer returns the next answer. It also returns answers that came before the process ended.
 func (p *process) answer(ctx context.Context) (string, error) {
 	select {
 	case answer := <-p.answers:
@@ -160,6 +161,6 @@ func (p *process) answer(ctx context.Context) (string, error) {
 		}
 	case <-ctx.Done():
 		p.cancel(context.Cause(ctx))
-		return "", cmp.Or(context.Cause(ctx), <-p.ended) // waits for the end
+		return "", cmp.Or(context.Cause(ctx), <-p.ended) // wait for the end
 	}
 }

@@ -18,10 +18,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errRefused = errors.New("refused")
 
-// service counts how often it is started, and what it has done.
+// service counts its starts and its transactions.
 type service struct{ starts, done atomic.Int32 }
 
-// run takes transactions. One of "refuse" ends it; one of "wait" is never answered; one of "die" ends it without an error.
+// run takes transactions. The transaction "refuse" ends it with an error, "die" without one; "wait" is never answered.
 func (s *service) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s.starts.Add(1)
 	go func() {
@@ -51,7 +51,7 @@ func (s *service) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// One process makes all transactions of its kind. One that has ended, or has refused something, is replaced.
+// One process executes all transactions of its kind. It is replaced after it has ended or refused a transaction.
 func TestTransact(t *testing.T) {
 	t.Parallel()
 	var s service
@@ -93,7 +93,7 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 }
 
-// What a process has answered before its end counts: its transaction is not made twice.
+// A process's answer before its end counts: its transaction is not repeated.
 func TestEndedAfterwards(t *testing.T) {
 	t.Parallel()
 	for range 100 {
@@ -113,7 +113,7 @@ func TestEndedAfterwards(t *testing.T) {
 	}
 }
 
-// Transactions at the same time do not wait for each other; the end of a context ends the process.
+// Concurrent transactions do not wait for each other; the end of a context ends the process.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	var s service

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Merged reports of commits that base does not contain whether it has what they change all the same: somebody has squashed
-// or rebased them. Of commits that change nothing in all, nothing can have been merged.
+// Merged reports, for commits that base does not contain, whether base has all their changes, for example because somebody
+// has squashed or rebased them. It reports false for a tip without any changes: then nothing can have been merged.
 func Merged(ctx context.Context, g git.Runner, base string, tips []string) (map[string]bool, error) {
 	merged, err := redundant(ctx, g, base, tips)
 	if err != nil {
@@ -33,9 +33,9 @@ func Merged(ctx context.Context, g git.Runner, base string, tips []string) (map[
 	return merged, nil
 }
 
-// Absorbed reports of commits, by their full ids, whether ours has what they have changed, whatever commits brought it: merging
-// one would change nothing. Commits that cannot be merged, such as those of another history, have not got there, nor have those
-// that are not here. One that ours contains costs no process of its own.
+// Absorbed reports, for commits with full IDs, whether ours has all their changes, so that merging one would change
+// nothing. It reports false for missing commits and for those that cannot be merged, for example because of an unrelated
+// history. A commit that ours contains costs no extra process.
 func Absorbed(ctx context.Context, g git.Runner, ours string, theirs []string) (map[string]bool, error) {
 	out, err := g.Run(ctx, strings.Join(append(slices.Clip(theirs), "^"+ours), "\n")+"\n", "rev-list", "--ignore-missing", "--stdin")
 	if err != nil {
@@ -66,7 +66,7 @@ func Absorbed(ctx context.Context, g git.Runner, ours string, theirs []string) (
 	return absorbed, err
 }
 
-// redundant is like Absorbed, for commits that are here and that ours does not contain.
+// redundant is like Absorbed, for existing commits that ours does not contain.
 func redundant(ctx context.Context, g git.Runner, ours string, theirs []string) (map[string]bool, error) {
 	if len(theirs) == 0 {
 		return map[string]bool{}, nil
@@ -75,7 +75,7 @@ func redundant(ctx context.Context, g git.Runner, ours string, theirs []string) 
 	if err != nil {
 		return nil, err
 	}
-	g = g.With(config.WithoutPrograms()...) // a merge driver may drop what they have changed
+	g = g.With(config.WithoutPrograms()...) // a configured merge driver could drop the changes
 	merged := map[string]string{}
 	for todo := append([]string{ours}, theirs...); len(todo) > 0; {
 		trees, err := mergedTrees(ctx, g, ours, todo)
@@ -85,16 +85,17 @@ func redundant(ctx context.Context, g git.Runner, ours string, theirs []string) 
 		for i, tree := range trees {
 			merged[todo[i]] = tree
 		}
-		todo = todo[min(len(trees)+1, len(todo)):] // git ends at one that cannot be merged
+		todo = todo[min(len(trees)+1, len(todo)):] // git stops at a commit that cannot be merged
 	}
 	none := map[string]bool{}
 	for _, id := range theirs {
-		none[id] = merged[id] != "" && merged[id] == merged[ours] // a diff may leave out submodules
+		none[id] = merged[id] != "" && merged[id] == merged[ours] // compare trees, because a diff may leave out submodules
 	}
 	return none, nil
 }
 
-// mergedTrees merges each commit with ours in one process, until one cannot be merged. The tree is empty where files conflict.
+// mergedTrees merges each commit with ours in one process, up to the first that cannot be merged. The tree is empty if
+// files conflict.
 func mergedTrees(ctx context.Context, g git.Runner, ours string, theirs []string) ([]string, error) {
 	var pairs strings.Builder
 	for _, id := range theirs {
@@ -104,7 +105,7 @@ func mergedTrees(ctx context.Context, g git.Runner, ours string, theirs []string
 	if err != nil && !git.Failed(err) {
 		return nil, err
 	}
-	// Of each: whether it is clean, its tree, the names of files that conflict, and nothing.
+	// For each: whether it is clean, its tree, the names of conflicting files, and an empty field.
 	var trees []string
 	for fields := strings.Split(out, "\x00"); len(fields) > 2; {
 		end := 2 + slices.Index(fields[2:], "")

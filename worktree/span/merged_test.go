@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the base has is found for all commits together: merged, squashed, not yet, and unknown here.
+// All commits are checked against the base together: merged, squashed, not merged, and missing here.
 func TestAbsorbed(t *testing.T) {
 	t.Parallel()
 	r, _, _ := newReader(t, `commit() { git switch -q -C $1 base; echo $1 >$2; git add .; git commit -qm $1; }
@@ -31,7 +31,7 @@ echo ours >e; git add .; git commit -qm ours`)
 	}
 }
 
-// Of commits that the base is known to lack, one process compares all with it.
+// One process compares all commits with the base that are known not to be in it.
 func TestMergedProcesses(t *testing.T) {
 	t.Parallel()
 	r, base, tip := newReader(t, "echo b >b; git add b; git commit -qm second")

@@ -1,6 +1,7 @@
-// Package span reads the commits that one commit has and another has not. Its callers are packages of worktree.
+// Package span reads ranges of commits: those that a tip contains and a base does not. Its callers are packages of
+// worktree.
 //
-// A [Reader] is safe for concurrent use, and a [Span] is not changed once it was read.
+// A [Reader] is safe for concurrent use, and a [Span] never changes after it was read.
 package span
 
 import (
@@ -20,27 +21,27 @@ import (
 // Commit is one commit of a run.
 type Commit struct {
 	SHA     string `json:"sha"`
-	Subject string `json:"subject"` // clipped when it is very long
+	Subject string `json:"subject"` // shortened if it is very long
 }
 
-// Person is somebody whom a commit names: as "author", "committer", or by the key of a trailer, such as "Reviewed-by".
+// Person is somebody whom a commit names. Role is "author", "committer", or the key of a trailer such as "Reviewed-by".
 type Person struct{ Role, Name string }
 
-// Span is the commits that Tip has and Base has not.
+// Span lists the commits that are in Tip and not in Base.
 type Span struct {
 	Base, Tip string
 	Commits   []Commit            // oldest first
-	Parents   map[string][]string // of each of them
-	Acting    map[string]bool     // those whose message would act on a forge
-	Controls  map[string]bool     // those with control characters in message or names
+	Parents   map[string][]string // parents of each of Commits
+	Acting    map[string]bool     // commits whose message would act on a forge
+	Controls  map[string]bool     // commits with control characters in message or names
 	People    []Person            // each once
 
-	named   map[Person]bool   // all of People
-	trees   map[string]string // of the tip and of the commits that the span begins at
+	named   map[Person]bool   // set of People
+	trees   map[string]string // trees of the tip and of the commits where the span begins
 	foreign bool              // a commit is in another encoding than UTF-8
 }
 
-// Reader reads spans of one repository, and keeps the last ones that are not long: commits do not change.
+// Reader reads spans of one repository, and caches recent short ones: commits do not change.
 type Reader struct {
 	Git git.Runner
 
@@ -50,16 +51,16 @@ type Reader struct {
 
 const (
 	keptSpans   = 64
-	keptCommits = 500 // and people, of one span
+	keptCommits = 500 // and people, in one span
 )
 
-// fields is how many parts the format of a commit has.
+// fields is the number of fields in the format of a commit.
 const fields = 9
 
-// people is the part of a format that names people.
+// people is the part of the format that names people.
 const people = "%an <%ae>%x1f%cn <%ce>%x1f%(trailers:only,unfold,separator=%x1e)"
 
-// Read lists the commits of tip that neither base nor the others have.
+// Read lists the commits of tip that are neither in base nor in others.
 func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (Span, error) {
 	s := Span{Base: base, Tip: tip}
 	if base == tip {
@@ -72,10 +73,10 @@ func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (
 	for _, other := range others {
 		commits = append(commits, "^"+other)
 	}
-	// Without an output encoding the message comes as it is stored.
+	// Without an output encoding, git prints the message as it is stored.
 	format := "--format=%m%H%x00%T%x00%P%x00%e%x00" + strings.ReplaceAll(people, "%x1f", "%x00") + "%x00%s%x00%B"
 	args := append(log(), "-z", "--encoding=", format, "--topo-order", "--reverse", "--boundary")
-	// One message in memory at a time: all of them together may be long.
+	// Read one message at a time: all together may be long.
 	if err := r.Git.Read(ctx, "", s.parse, slices.Concat(args, commits, []string{"--"})...); err != nil {
 		return Span{}, fmt.Errorf("list commits: %w", err)
 	}
@@ -106,13 +107,13 @@ func (r *Reader) keep(s Span) {
 	r.kept[[2]string{s.Base, s.Tip}] = s
 }
 
-// People are those whom the commits name that tip has and base has not.
+// People lists the people named by the commits that are in tip and not in base.
 func (r *Reader) People(ctx context.Context, base, tip string) ([]Person, error) {
 	s, err := r.Read(ctx, base, tip)
 	if err != nil || !s.foreign {
 		return s.People, err
 	}
-	s.People, s.named = nil, map[Person]bool{} // the one that is kept stays
+	s.People, s.named = nil, map[Person]bool{} // do not change the cached span
 	err = r.Git.Lines(ctx, func(line []byte) {
 		if parts := strings.SplitN(string(line), "\x1f", 3); len(parts) == 3 {
 			s.name(parts[0], parts[1], parts[2])
@@ -121,7 +122,7 @@ func (r *Reader) People(ctx context.Context, base, tip string) ([]Person, error)
 	return s.People, err
 }
 
-// Related reports whether two commits have a common ancestor: without one, no branch can be merged into the other.
+// Related reports whether two commits have a common ancestor. Otherwise no branch can be merged into the other.
 func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	if s, ok := r.known(a, b); ok && s.trees[a] != "" {
 		return true, nil
@@ -129,7 +130,7 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	return r.Git.Yes(ctx, "merge-base", "--end-of-options", a, b)
 }
 
-// Fork is the commit at which tip left base.
+// Fork returns the commit at which tip forked from base.
 func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
 	if s, ok := r.known(base, tip); ok && s.trees[base] != "" {
 		return base, nil
@@ -138,21 +139,21 @@ func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
 	return strings.TrimSpace(fork), err
 }
 
-// Unchanged reports whether the files of tip are those of the commit at which it left base. The error is git's, with another exit
-// status than 0 and 1, where they have no history in common.
+// Unchanged reports whether the files of tip equal those of the commit at which it forked from base. If they have no common
+// history, it returns git's error, with an exit status other than 0 and 1.
 func (r *Reader) Unchanged(ctx context.Context, base, tip string) (bool, error) {
-	if s, ok := r.known(base, tip); ok && s.trees[base] != "" { // it left base at base
+	if s, ok := r.known(base, tip); ok && s.trees[base] != "" { // it forked at base
 		return s.trees[base] == s.trees[tip], nil
 	}
 	return r.Git.Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base+"..."+tip, "--")
 }
 
-// parse reads the output of git log.
+// parse parses the output of git log.
 func (s *Span) parse(r *bufio.Reader) error {
 	s.Parents, s.Acting, s.Controls, s.trees = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.named = map[Person]bool{}
 	for {
-		var parts [fields]string // none of them can have the byte that ends it
+		var parts [fields]string // no field contains the byte that ends it
 		for i := range parts {
 			part, err := r.ReadString(0)
 			if errors.Is(err, io.EOF) && i == 0 && part == "" {
@@ -169,7 +170,7 @@ func (s *Span) parse(r *bufio.Reader) error {
 	}
 }
 
-// add takes one commit of git log.
+// add adds one commit of git log.
 func (s *Span) add(parts [fields]string) error {
 	name := parts[0][min(1, len(parts[0])):]
 	if !git.IsObject(name) {
@@ -191,10 +192,10 @@ func (s *Span) add(parts [fields]string) error {
 	return nil
 }
 
-// name notes the people of one commit.
+// name adds the people of one commit.
 func (s *Span) name(author, committer, trailers string) {
 	add := func(role, name string) {
-		if p := (Person{strings.Clone(role), strings.Clone(name)}); !s.named[p] { // an agent may name any number
+		if p := (Person{strings.Clone(role), strings.Clone(name)}); !s.named[p] { // each once: an agent may name any number
 			s.named[p] = true
 			s.People = append(s.People, p)
 		}
@@ -208,7 +209,7 @@ func (s *Span) name(author, committer, trailers string) {
 	}
 }
 
-// Reach is the commits of the span that from contains, itself included.
+// Reach returns the commits of the span that from contains, including from.
 func (s Span) Reach(from string) map[string]bool {
 	seen := map[string]bool{}
 	for todo := []string{from}; len(todo) > 0; {
@@ -224,7 +225,8 @@ func (s Span) Reach(from string) map[string]bool {
 	return seen
 }
 
-// edge reports that the span shows commit to be in the tip's history: it is the tip, one of the span or a parent of one.
+// edge reports whether the span proves that commit is in the tip's history: it is the tip, a commit of the span, or a
+// parent of one.
 func (s Span) edge(commit string) bool {
 	if commit == s.Tip || s.Parents[commit] != nil {
 		return true
@@ -237,7 +239,7 @@ func (s Span) edge(commit string) bool {
 	return false
 }
 
-// Has reports whether the span's tip contains commit. git is asked only when the span does not show it.
+// Has reports whether the span's tip contains commit. It only runs git if the span does not prove it.
 func (r *Reader) Has(ctx context.Context, s Span, commit string) (bool, error) {
 	if s.edge(commit) {
 		return true, nil
@@ -245,7 +247,7 @@ func (r *Reader) Has(ctx context.Context, s Span, commit string) (bool, error) {
 	return r.Git.Contains(ctx, s.Tip, commit)
 }
 
-// CountNew counts the commits of the span that before has not.
+// CountNew counts the commits of the span that before does not contain.
 func (r *Reader) CountNew(ctx context.Context, s Span, before string) (int, error) {
 	switch {
 	case before == s.Tip || len(s.Commits) == 0:
@@ -259,7 +261,7 @@ func (r *Reader) CountNew(ctx context.Context, s Span, before string) (int, erro
 	return len(fresh.Commits), err
 }
 
-// Names are the names of the commits, oldest first.
+// Names returns the IDs of the commits, oldest first.
 func (s Span) Names() []string {
 	names := make([]string, len(s.Commits))
 	for i, c := range s.Commits {

@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A name cannot pass for the end of a field, and so hide what comes behind it.
+// A name cannot imitate the end of a field and so hide the following text.
 func TestSeparatorsInNames(t *testing.T) {
 	t.Parallel()
 	r, base, tip := newReader(t, `GIT_AUTHOR_NAME="$(printf 'a\037b\037c\036d')" git commit -q --allow-empty -m "one
@@ -43,7 +43,8 @@ Reviewed-by: Eve"`)
 	}
 }
 
-// newReader is a reader of a repository whose main has one commit, the script's commits on top of it, and the ids of both tips.
+// newReader returns a reader of a repository whose main has one commit, with the script's commits on top of it, and the IDs
+// of both tips.
 func newReader(t *testing.T, script string) (r *Reader, base, tip string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +61,7 @@ git rev-parse base HEAD`)
 	return &Reader{Git: git.New(t.TempDir()).Pin(common, common, dir)}, ids[0], ids[1]
 }
 
-// What a span that was read answers is what git answers.
+// A span in memory gives the same answers as git.
 func TestAnswersOfSpan(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -78,7 +79,7 @@ func TestAnswersOfSpan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, base, tip := newReader(t, c.script)
-			for range 2 { // by git, and by the span
+			for range 2 { // first from git, then from the span
 				unchanged, err := r.Unchanged(t.Context(), base, tip)
 				if unchanged != c.unchanged || (err != nil) != c.unknown {
 					t.Errorf("unchanged %v, %v", unchanged, err)

@@ -1,6 +1,6 @@
-// Package statedir finds the folder with ralph's state of a repository. It tells the repository from others that were, or
-// will be, at its path, and finds the folder again when the repository was moved or has lost its mark. Package worktree
-// calls it. It is safe for concurrent use by several processes.
+// Package statedir finds the folder with ralph's state of a repository. It distinguishes the repository from earlier and
+// later ones at the same path, and finds the folder again after the repository has moved or lost its mark. Its caller is
+// package worktree. It is safe for concurrent use by several processes.
 package statedir
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// owner is the repository that a state folder belongs to.
+// owner is the repository to which a state folder belongs.
 type owner struct {
 	mark, common string
-	state        string    // the folder
-	since        time.Time // when it began to belong to it
+	state        string    // path of the state folder
+	since        time.Time // when the state folder became the repository's
 }
 
-// ErrFolder says that the state folder cannot be made or written.
+// ErrFolder means that the state folder cannot be made or written.
 var ErrFolder = errors.New("state folder")
 
-// ownerFile in a state folder holds mark and path of its repository.
+// ownerFile is the file in a state folder with the mark and the path of its repository.
 const ownerFile = "repository"
 
-// Find returns the repository's state folder below root, and makes it. All checkouts of a repository have the same. A
-// repository that is copied, or made again at the same path, has another. One that was moved keeps its folder, and so does
-// one with refs of ralph's whose mark is lost.
+// Find returns the repository's state folder below root, and makes it if needed. All checkouts of a repository share it. A
+// copy of a repository, or a new one at the same path, gets another folder. A repository that was moved keeps its folder.
+// So does one with refs of ralph's that has lost its mark.
 func Find(ctx context.Context, root string, p git.Location) (string, error) {
 	all := owners(root)
 	mark, err := readMark(p.Common)
@@ -52,19 +52,19 @@ func Find(ctx context.Context, root string, p git.Location) (string, error) {
 		}
 	}
 	for _, o := range all {
-		if o.state == me.state { // it went with another repository that was moved
+		if o.state == me.state { // the folder belongs to another repository, which was moved
 			me.state += "-" + rand.Text()[:8]
 		}
 		if was, err := readMark(o.common); o.mark == mark && mark != "" && was != mark && err == nil {
-			me.state = o.state // it was moved from there
+			me.state = o.state // this repository was moved from there
 			break
 		}
 	}
 	return me.state, me.save()
 }
 
-// Open makes a state folder for the repository, with folders below it, and returns its canonical path, the one that git
-// prints. It refuses one that belongs to another repository: the two would end each other's runs.
+// Open makes a state folder for the repository, with subfolders, and returns its path with links resolved, as git prints
+// it. It refuses a folder that belongs to another repository: the two would end each other's runs.
 func Open(ctx context.Context, dir string, p git.Location, folders ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -110,9 +110,9 @@ func own(ctx context.Context, state string, p git.Location) error {
 	return nil
 }
 
-// owners lists the owners of all state folders, the youngest first.
+// owners lists the owners of all state folders, newest first.
 func owners(root string) (all []owner) {
-	entries, _ := os.ReadDir(root) // without it there are none
+	entries, _ := os.ReadDir(root) // a missing folder has none
 	for _, e := range entries {
 		if o, err := readOwner(filepath.Join(root, e.Name(), ownerFile)); err == nil {
 			all = append(all, o)
@@ -134,7 +134,7 @@ func readOwner(path string) (owner, error) {
 	return owner{mark, common, filepath.Dir(path), info.ModTime()}, nil
 }
 
-// save makes the state folder and names its owner.
+// save makes the state folder and records its owner.
 func (o owner) save() error {
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrFolder, err)
@@ -150,7 +150,7 @@ func (o owner) save() error {
 	return nil
 }
 
-// name is readable, path-safe and unique on this host.
+// name returns a name that is readable, path-safe and unique on this host.
 func name(common, mark string) string {
 	name := filepath.Base(common)
 	if name == ".git" {
@@ -165,10 +165,11 @@ func name(common, mark string) string {
 	return cmp.Or(strings.Trim(safe[:min(len(safe), 40)], ".-"), "repository") + "-" + git.Digest(common, mark)
 }
 
-// markFile is a file in the git directory that tells this repository from others that were, or will be, at its path.
+// markFile is the file in the git directory with the repository's mark, which distinguishes it from earlier and later
+// repositories at its path.
 const markFile = "ralph-id"
 
-// readMark reads a repository's mark; empty: there is none, or not all of it.
+// readMark reads a repository's mark, or "" if it is missing or incomplete.
 func readMark(common string) (string, error) {
 	content, _, err := git.ReadRegular(filepath.Join(common, markFile))
 	mark, whole := strings.CutSuffix(string(content), "\n")
@@ -178,8 +179,8 @@ func readMark(common string) (string, error) {
 	return mark, err
 }
 
-// makeMark writes the mark, the lost one if a state folder has it: a repository with refs of ralph's had one. Where nothing
-// can be written, such as on a read-only file system, it is empty.
+// makeMark writes the mark. A repository with refs of ralph's had one before, so makeMark restores that if a state folder
+// has it. It returns "" if the folder cannot be written, as on a read-only file system.
 func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) {
 	mark := rand.Text()
 	if i := slices.IndexFunc(all, func(o owner) bool { return o.common == p.Common && o.mark != "" }); i >= 0 {
@@ -191,7 +192,7 @@ func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) 
 			mark = all[i].mark
 		}
 	}
-	// A link to a whole file: another process never reads half a mark, and the first one stays.
+	// Link a complete file: another process never reads an incomplete mark, and the first mark stays.
 	path := filepath.Join(p.Common, markFile)
 	temp, err := os.CreateTemp(p.Common, markFile+".")
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -202,7 +203,7 @@ func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) 
 	}
 	defer func() { _ = os.Remove(temp.Name()) }()
 	_, err = temp.WriteString(mark + "\n")
-	// Others who may use the repository read it, too.
+	// Other users of the repository read it, too.
 	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
 		return "", err
 	}
@@ -210,7 +211,7 @@ func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) 
 		if other, _ := readMark(p.Common); other != "" {
 			return other, nil
 		}
-		// Half a mark, or a file system without hard links.
+		// The mark is incomplete, or the file system has no hard links.
 		if err := os.Rename(temp.Name(), path); err != nil {
 			return "", err
 		}

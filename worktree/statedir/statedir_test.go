@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// fixture is a folder for repositories and one for their state.
+// fixture is a folder for repositories, and one for their state.
 type fixture struct {
 	*testing.T
 	dir, root string
@@ -24,7 +24,7 @@ func newFixture(t *testing.T) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fixture{t, dir, filepath.Join(dir, "state [a")} // no pattern
+	f := fixture{t, dir, filepath.Join(dir, "state [a")} // the name must not work as a pattern
 	f.sh("git init -q project")
 	return f
 }
@@ -38,7 +38,7 @@ func (f fixture) sh(script string) {
 	}
 }
 
-// find is the state folder of a repository, by its name.
+// find returns the name of a repository's state folder.
 func (f fixture) find(name string) string {
 	f.Helper()
 	p, err := git.Locate(f.Context(), filepath.Join(f.dir, name))
@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	const used = "git -C project -c user.name=A -c user.email=a@b commit -q --allow-empty -m x; git -C project update-ref refs/ralph/work/k HEAD; "
 	for name, c := range map[string]struct {
-		script, then string // then: the name of the repository
+		script, then string // then is the name of the repository
 		same         bool
 	}{
 		"again":                {"true", "project", true},
@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The repository on a disk that was away for a while does not share the folder that its copy has got.
+// A repository on a disk that was away for a while does not share the folder that its copy has got.
 func TestBackAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -100,7 +100,7 @@ func TestBackAgain(t *testing.T) {
 	}
 }
 
-// Each user of a repository that several share has a state folder, and reads the one mark.
+// Each user of a shared repository has a state folder, and all read the same mark.
 func TestMarkIsReadable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -111,7 +111,7 @@ func TestMarkIsReadable(t *testing.T) {
 	}
 }
 
-// TestNoPlace: a home that cannot be written, such as a read-only one, has an error of its own, for which callers know what helps.
+// A home that cannot be written, such as a read-only one, has its own error, for which callers have advice.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -141,7 +141,7 @@ func TestTogether(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		script, then string // then: the name of the repository that comes second
+		script, then string // then is the name of the second repository
 		refused      bool
 	}{
 		"again":           {"true", "project", false},

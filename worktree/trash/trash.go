@@ -1,4 +1,5 @@
-// Package trash deletes the folders of removed worktrees. An agent can make so many that this takes minutes, for which nobody waits.
+// Package trash deletes the folders of removed worktrees in the background. An agent can fill them so that this takes
+// minutes.
 package trash
 
 import (
@@ -15,32 +16,32 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// Bin is a folder for what is to be deleted. Deletion goes on beside the caller until it is done or the process ends; then the next
-// process that calls Empty goes on. Several processes may use one folder.
+// Bin is a folder of things to delete. Deletion runs in the background until it is complete or the process ends; the next
+// process that calls Empty continues it. Several processes may share the folder.
 type Bin struct {
 	dir    string
 	log    *slog.Logger
-	wait   time.Duration      // for which Put waits, so that most of the time nothing is left; Empty waits a tenth of it
+	wait   time.Duration      // how long Put waits, so that usually nothing is left; Empty waits a tenth of it
 	remove func(string) error // deletes a folder
 
-	freeing atomic.Int64 // deletions that are not done
+	freeing atomic.Int64 // number of deletions in progress
 }
 
-// New returns the bin in a folder, which exists.
+// New returns the bin in an existing folder.
 func New(dir string, log *slog.Logger) *Bin {
 	return &Bin{dir: dir, log: log, wait: 10 * time.Second, remove: disk.RemoveAll}
 }
 
-// Put takes folders, which need not exist, out of their place, and begins to delete them. Each leaves its place by one rename, so
-// that half of it is never taken for the whole.
+// Put moves folders, which need not exist, into the bin and begins to delete them. It moves each by one rename, so that
+// nobody takes a half-deleted folder for a complete one.
 func (b *Bin) Put(name string, folders ...string) error {
 	var moved []string
 	defer func() { b.delete(moved, b.wait) }()
 	for _, from := range folders {
 		to := filepath.Join(b.dir, name+"-"+rand.Text())
-		_ = os.Mkdir(b.dir, 0o700) // it may have been deleted
+		_ = os.Mkdir(b.dir, 0o700) // somebody may have deleted it
 		err := os.Rename(from, to)
-		if errors.Is(err, fs.ErrPermission) && os.Chmod(from, 0o700) == nil { // without rights its ".." cannot change
+		if errors.Is(err, fs.ErrPermission) && os.Chmod(from, 0o700) == nil { // without write permission its ".." cannot change
 			err = os.Rename(from, to)
 		}
 		if err == nil {
@@ -52,12 +53,12 @@ func (b *Bin) Put(name string, folders ...string) error {
 	return nil
 }
 
-// Empty begins to delete what earlier processes have left, unless a deletion goes on.
+// Empty begins to delete what earlier processes have left, unless a deletion is running.
 func (b *Bin) Empty() {
 	if b.Freeing() {
 		return
 	}
-	entries, _ := os.ReadDir(b.dir) // what cannot be read has nothing to remove
+	entries, _ := os.ReadDir(b.dir) // an unreadable folder has nothing to remove
 	var left []string
 	for _, e := range entries {
 		left = append(left, filepath.Join(b.dir, e.Name()))
@@ -65,7 +66,7 @@ func (b *Bin) Empty() {
 	b.delete(left, b.wait/10)
 }
 
-// Freeing reports whether something is still being deleted, so that there will be more room.
+// Freeing reports whether a deletion is running, so that disk space will be freed.
 func (b *Bin) Freeing() bool { return b.freeing.Load() > 0 }
 
 func (b *Bin) delete(folders []string, wait time.Duration) {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// slow is a bin that deletes when the test says so.
+// slow returns a bin that deletes when the test says so.
 func slow(t *testing.T, dir string) (b *Bin, begun, end chan string) {
 	t.Helper()
 	begun, end = make(chan string), make(chan string)
@@ -35,7 +35,7 @@ func there(path string) bool {
 	return err == nil
 }
 
-// However long the deletion takes, the folders have left their place at once, and the bin says when it is done.
+// However long the deletion takes, the folders leave their place at once, and the bin reports the end.
 func TestNobodyWaitsForTheDeletion(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -57,13 +57,13 @@ func TestNobodyWaitsForTheDeletion(t *testing.T) {
 		t.Errorf("in its place: %t, being deleted: %t", there(from), b.Freeing())
 	}
 
-	// The process ends here. The next one goes on, and does not wait for it either.
+	// The process ends here. The next one continues, and does not wait either.
 	next, begunNext, endNext := slow(t, dir)
 	next.Empty()
 	if again := <-begunNext; again != moved || !next.Freeing() {
 		t.Errorf("deletes %s, not %s", again, moved)
 	}
-	for _, c := range []chan string{end, endNext} { // one finds it gone
+	for _, c := range []chan string{end, endNext} { // one of the two finds it gone
 		c <- ""
 		<-c
 	}
@@ -72,7 +72,7 @@ func TestNobodyWaitsForTheDeletion(t *testing.T) {
 	}
 }
 
-// Most of the time nothing is left.
+// Usually nothing is left.
 func TestSmallFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -1,4 +1,4 @@
-// Package address keeps passwords in addresses of databases from being shown.
+// Package address keeps the passwords in database addresses out of errors, and adds advice to errors of PostgreSQL.
 package address
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Wrong says what is wrong with an address. The driver's own words may quote a part of the password: they are not shown.
+// Wrong describes the error in an address. It does not use the driver's text, which may quote a part of the password.
 func Wrong(err error) string {
 	for _, known := range [][2]string{
 		{"failed to parse as URL", "it is no valid URL; in a password write % as %25, and / as %2F"},
@@ -29,13 +29,13 @@ func Wrong(err error) string {
 	return "it is not like postgres://USER@HOST/NAME, or names a file that cannot be read"
 }
 
-// Passwords are all that an address has had. They are safe for concurrent use.
+// Passwords holds all passwords that an address has had. It is safe for concurrent use.
 type Passwords struct {
 	mu   sync.Mutex
-	list []string // guarded by mu; the longest first
+	list []string // guarded by mu; longest first
 }
 
-// Add adds one, unless it is empty.
+// Add adds a password unless it is empty.
 func (p *Passwords) Add(password string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,19 +45,19 @@ func (p *Passwords) Add(password string) {
 	}
 }
 
-// noTLS is what the driver says of a server without TLS before it tries it without, which is its default.
+// noTLS is the driver's message about a server without TLS. By default the driver then tries without TLS.
 const noTLS = "server refused TLS connection"
 
-// Hide replaces all of them in an error's text, and puts that on one line.
+// Hide replaces all passwords in an error's text and puts the text on one line.
 func (p *Passwords) Hide(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' })
-	var once []string // the driver tries an address with TLS and without it, and says both times the same
+	var once []string // the driver tries an address with and without TLS, and repeats the same text
 	for _, line := range lines {
 		if !slices.Contains(once, line) {
 			once = append(once, line)
 		}
 	}
-	if n := len(once); n > 2 { // it went on without TLS, and that failed for the last reason
+	if n := len(once); n > 2 { // the driver continued without TLS, and the last line is the real failure
 		once = append(slices.DeleteFunc(once[:n-1:n-1], func(line string) bool { return strings.HasSuffix(line, noTLS) }), once[n-1])
 	}
 	text = strings.Join(once, " ")
@@ -69,7 +69,7 @@ func (p *Passwords) Hide(text string) string {
 	return text
 }
 
-// hiddenError is an error on one line, without a password.
+// hiddenError is an error with one line of text and no password.
 type hiddenError struct {
 	error
 	text string
@@ -77,10 +77,10 @@ type hiddenError struct {
 
 func (e *hiddenError) Error() string { return e.text }
 
-// Unwrap is the error with all of its text.
+// Unwrap returns the original error.
 func (e *hiddenError) Unwrap() error { return e.error }
 
-// Without is an error whose text is as Hide leaves it; a nil error stays one.
+// Without returns the error with the text that Hide returns; nil for nil.
 func (p *Passwords) Without(err error) error {
 	if err == nil {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
+// Remedy says what a person can do about an error of PostgreSQL; "" if the error itself has to say it.
 func Remedy(err error) string {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case ok:
-	case err != nil && strings.HasSuffix(strings.TrimSpace(err.Error()), noTLS): // else it went on without
+	case err != nil && strings.HasSuffix(strings.TrimSpace(err.Error()), noTLS): // otherwise the driver continued without TLS
 		return "its address asks for TLS, which the server does not have: turn it on there (ssl = on), " +
 			"or set sslmode=disable in the address where nobody else reads the network"
 	default:
@@ -33,14 +33,15 @@ func Remedy(err error) string {
 	}[e.Code]
 }
 
-// Refuses reports that the server is there and will not do what was asked until a person changes something. One that starts, stops
-// or has cancelled a statement does not.
+// Refuses reports whether the server refuses the request until a person changes something. A server that is starting, is
+// stopping or has cancelled a statement does not count.
 func Refuses(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && Remedy(err) != "" && !strings.HasPrefix(e.Code, "57")
 }
 
-// IsAway reports an error after which the same call may succeed: the database was not reached, or takes no logins, or no writes (25006).
+// IsAway reports whether the same call may succeed later: the database was not reached, or accepts no logins or no writes
+// (25006).
 func IsAway(err error) bool {
 	answer, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || errors.As(err, new(*pgconn.ConnectError)) || answer.Code == "25006" {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Whoever keeps the tables in a schema of their own, or has another role than their owner, is told what is missing.
+// The advice says what is missing if the tables are in another schema, or if the role is not their owner.
 func TestRemedyForSchemasAndRights(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{"3F000": "CREATE SCHEMA", "42501": "GRANT"} {
@@ -18,7 +18,7 @@ func TestRemedyForSchemasAndRights(t *testing.T) {
 	}
 }
 
-// A server without TLS is told of only when that is the reason: by default the driver goes on without TLS.
+// A server without TLS is only mentioned if that is the reason: by default the driver continues without TLS.
 func TestHideLeavesOutTheFirstTry(t *testing.T) {
 	t.Parallel()
 	const refused = "127.0.0.1:5432 (127.0.0.1): tls error: server refused TLS connection"

@@ -1,4 +1,4 @@
-// Package fleettest runs a PostgreSQL of its own for tests, as ordinary processes from the system's package.
+// Package fleettest runs a PostgreSQL server for tests, as ordinary processes from the system's package.
 package fleettest
 
 import (
@@ -25,18 +25,18 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// required is the variable that makes a missing PostgreSQL a failure and not a skip.
+// required is the variable that turns a missing PostgreSQL from a skip into a failure.
 const required = "RALPH_TEST_POSTGRES"
 
-// Server is a PostgreSQL that listens on a socket in its folder only.
+// Server is a PostgreSQL server that listens only on a socket in its folder.
 type Server struct {
 	dir, bin string
-	as       []string // what runs its programs as another user: it refuses to be root
+	as       []string // prefix of commands that run as another user, because PostgreSQL refuses to run as root
 	n        atomic.Int64
 }
 
-// New makes and starts a server in a folder of its own; end stops it and removes all, and so does the death of this process.
-// Without PostgreSQL on this machine New returns nil, or fails where the variable RALPH_TEST_POSTGRES is set.
+// New starts a server in a new folder. end stops it and removes the folder; the death of this process does the same. If
+// PostgreSQL is not installed, New returns nil, or fails if the variable RALPH_TEST_POSTGRES is set.
 func New() (s *Server, end func(), err error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -46,7 +46,7 @@ func New() (s *Server, end func(), err error) {
 		return nil, func() {}, nil
 	}
 	slices.Sort(found)
-	dir, err := os.MkdirTemp("", "ralph-pg-") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "ralph-pg-") // the path of a socket must be short
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,8 +68,8 @@ func New() (s *Server, end func(), err error) {
 	return s, end, nil
 }
 
-// watch starts a process that stops the server and removes its folder when end is called or this process dies: then the pipe that
-// it reads ends.
+// watch starts a process that stops the server and removes its folder when its input ends: when end is called or this
+// process dies.
 func (s *Server) watch() (end func()) {
 	r, w := io.Pipe()
 	argv := []string{"sh", "-c", `cat; "$@"; rm -rf "$PWD"`, "sh"}
@@ -98,18 +98,18 @@ func (s *Server) giveAway() error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Start starts the server, and returns when it answers.
+// Start starts the server and returns when it answers.
 func (s *Server) Start(ctx context.Context) error {
 	options := "-c listen_addresses= -k " + s.dir + " -c max_connections=200 -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
 	return s.run(ctx, "pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "60", "-o", options, "start")
 }
 
-// Stop ends the server as a crash does: connections are cut.
+// Stop ends the server like a crash: connections are cut.
 func (s *Server) Stop(ctx context.Context) error {
 	return s.run(ctx, "pg_ctl", "-D", s.data(), "-w", "-t", "60", "-m", "immediate", "stop")
 }
 
-// Kill ends the server with SIGKILL, all its processes at once.
+// Kill kills all processes of the server with SIGKILL.
 func (s *Server) Kill() error {
 	list, err := s.processes()
 	for _, p := range list {
@@ -118,12 +118,12 @@ func (s *Server) Kill() error {
 	return err
 }
 
-// CPU is the time that the server's processes have used, those that have ended included.
+// CPU returns the CPU time of the server's processes, including ended ones.
 func (s *Server) CPU() (time.Duration, error) {
 	list, err := s.processes()
 	ticks := 0
 	for _, p := range list {
-		for _, field := range p.stat[11:15] { // its own time, and that of its children that have ended
+		for _, field := range p.stat[11:15] { // user and system time, of the process and of its ended children
 			n, _ := strconv.Atoi(field)
 			ticks += n
 		}
@@ -131,13 +131,13 @@ func (s *Server) CPU() (time.Duration, error) {
 	return time.Duration(ticks) * (time.Second / 100), err
 }
 
-// process is one of the server's, with the fields of its line in /proc from the third, the state, on.
+// process is a process of the server, with the fields of /proc/PID/stat from the third (state) on.
 type process struct {
 	pid  int
 	stat []string
 }
 
-// processes lists the server's first process and its children.
+// processes returns the server's first process and its children.
 func (s *Server) processes() (out []process, err error) {
 	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 	if err != nil {
@@ -171,18 +171,19 @@ func (s *Server) run(ctx context.Context, program string, args ...string) error 
 	return err
 }
 
-// URL is the address of one of its databases.
+// URL returns the address of a database.
 func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?user=postgres&host=" + s.dir
 }
 
-// Through is the address of a database by another folder that has the server's socket.
+// Through returns the address of a database through another folder with the server's socket.
 func (s *Server) Through(dir, address string) string { return strings.ReplaceAll(address, s.dir, dir) }
 
-// Folder is where the server's socket is.
+// Folder returns the folder of the server's socket.
 func (s *Server) Folder() string { return s.dir }
 
-// Pooler starts a PgBouncer before the server, in one of its modes, and returns the folder of its socket. It ends with the test.
+// Pooler starts a PgBouncer for the server, in the given pool mode, and returns the folder of its socket. It ends with the
+// test.
 func (s *Server) Pooler(t testing.TB, mode string) (dir string) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -217,12 +218,12 @@ func (s *Server) Pooler(t testing.TB, mode string) (dir string) {
 		select {
 		case <-ended:
 			t.Fatal("PgBouncer has not started")
-		case <-time.After(10 * time.Millisecond): // nothing tells when it listens
+		case <-time.After(10 * time.Millisecond): // no event tells when it listens
 		}
 	}
 }
 
-// Database makes an empty database, and returns its address.
+// Database makes an empty database and returns its address.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	if s == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// owner is the variable of a process that starts a server and waits.
+// owner is set in a process that starts a server and waits.
 const owner = "FLEETTEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// A server ends when the process that started it is killed, as by the time limit of a test.
+// A server ends if the process that started it is killed, for example by a test's time limit.
 func TestServerEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	s, end, err := New()

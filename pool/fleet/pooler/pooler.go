@@ -1,4 +1,4 @@
-// Package pooler tells poolers between a client and PostgreSQL by what they do to a session.
+// Package pooler detects connection poolers between a client and PostgreSQL that share sessions.
 package pooler
 
 import (
@@ -12,11 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrShared says that a connection has no session of its own.
+// ErrShared means that a connection has no session of its own.
 var ErrShared = errors.New("there is a pooler such as PgBouncer that keeps no session, and ralph needs one for each connection")
 
-// Check connects, and fails with ErrShared when one connection's statements go to several of the server's: prepared statements,
-// settings and LISTEN are lost then. A second one holds the first's in a transaction meanwhile.
+// Check connects, and fails with ErrShared if a pooler spreads one connection's statements over several server processes:
+// then prepared statements, settings and LISTEN are lost. A second connection with an open transaction occupies the first
+// server process meanwhile.
 func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	err := check(ctx, pool)
 	switch at := pool.Config().ConnConfig; {
@@ -35,7 +36,7 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	defer one.Release()
 	first, err := backend(ctx, one.Conn())
-	if err != nil || first == one.Conn().PgConn().PID() { // there is no pooler
+	if err != nil || first == one.Conn().PgConn().PID() { // no pooler
 		return err
 	}
 	again, err := backend(ctx, one.Conn())
@@ -48,7 +49,7 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	defer two.Release()
 	if _, err := two.Exec(ctx, "BEGIN"); err != nil {
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // each statement has another connection
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // the pooler gives each statement another connection
 			return ErrShared
 		}
 		return err
@@ -61,7 +62,7 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// backend is the number of the server's process that answers. Nothing is prepared for the question.
+// backend returns the PID of the server process that answers. It uses no prepared statement.
 func backend(ctx context.Context, c *pgx.Conn) (pid uint32, err error) {
 	results, err := c.PgConn().Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
 	if err != nil {

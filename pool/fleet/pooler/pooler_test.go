@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
-// What every connection needs, a pooler gives in its session mode only.
+// A pooler provides what every connection needs only in session mode.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	server, end, err := fleettest.New()
@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // also when the pooler has servers already
+		for range 3 { // also when the pooler already has server connections
 			if err := Check(t.Context(), pool); !errors.Is(err, want) {
 				t.Errorf("%q: %v, want %v", mode, err, want)
 			}

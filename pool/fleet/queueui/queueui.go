@@ -1,4 +1,4 @@
-// Package queueui serves River's own user interface: the rows of a fleet's queue, as a page and its API.
+// Package queueui serves River's web interface, which shows the rows of a fleet's queue as a page and an API.
 package queueui
 
 import (
@@ -11,12 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet"
 )
 
-// policy lets the page load its own files, and set styles at elements.
+// policy allows the page to load its own files and to set styles on elements.
 const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// New makes the handler of all below a path such as "/queue/". It checks nobody: whoever reaches it may cancel, delete and repeat
-// rows, and pause queues. Beside requests it asks the database now and then, until ctx ends. It is safe for concurrent use.
+// New returns the handler for all paths below path, such as "/queue/". It checks no permissions: whoever reaches it may
+// cancel, delete and repeat rows, and pause queues. It also queries the database periodically until ctx ends. It is safe
+// for concurrent use.
 func New(ctx context.Context, d *fleet.Database, path string, log *slog.Logger) (http.Handler, error) {
 	client, err := d.Queue()
 	if err != nil {

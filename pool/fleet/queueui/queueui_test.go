@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
-// database is a new one with its tables, and its server.
+// database makes a new database with its tables, and returns it with its server.
 func database(t *testing.T) (*fleettest.Server, *fleet.Database) {
 	t.Helper()
 	server, end, err := fleettest.New()
@@ -33,7 +33,7 @@ func database(t *testing.T) (*fleettest.Server, *fleet.Database) {
 	return server, d
 }
 
-// The page, what it loads, and its API answer below the path.
+// The page, its files and its API respond below the path.
 func TestPageAndAPI(t *testing.T) {
 	t.Parallel()
 	_, d := database(t)
@@ -76,7 +76,7 @@ func TestPageAndAPI(t *testing.T) {
 	}
 }
 
-// spoken is a log of messages.
+// spoken is a log handler that sends each text.
 type spoken struct {
 	slog.Handler
 	got chan string
@@ -87,7 +87,7 @@ func (s spoken) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An outage of the database is one line, of the fleet, whatever the page asks for meanwhile.
+// An outage of the database causes one line, from the fleet, whatever the page requests meanwhile.
 func TestOutageIsTheFleetsLine(t *testing.T) {
 	t.Parallel()
 	server, d := database(t)

@@ -1,4 +1,4 @@
-// Package slots says how many issues a machine works at the same time, whatever their project.
+// Package slots limits how many issues a machine works at a time, over all projects.
 package slots
 
 import (
@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Slots are as many as Set says; the zero value is any number. Its methods are safe for concurrent use.
+// Slots is a counter with a limit; the zero value has no limit. It is safe for concurrent use.
 type Slots struct {
 	mu    sync.Mutex
-	most  int           // guarded by mu; 0: any number
+	most  int           // guarded by mu; 0: no limit
 	taken int           // guarded by mu
-	freed chan struct{} // guarded by mu; closed when there may be room; nil: nobody waits
+	freed chan struct{} // guarded by mu; closed when a slot may be free; nil: nobody waits
 }
 
-// Set changes how many there are; 0: any number. Who has one keeps it.
+// Set changes the limit; 0: no limit. Slots already taken stay taken.
 func (s *Slots) Set(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,7 +22,7 @@ func (s *Slots) Set(n int) {
 	s.notify()
 }
 
-// notify wakes all that wait. mu is held.
+// notify wakes all waiting calls. The caller holds mu.
 func (s *Slots) notify() {
 	if s.freed != nil {
 		close(s.freed)
@@ -30,7 +30,7 @@ func (s *Slots) notify() {
 	}
 }
 
-// Take waits for a slot until ctx ends. The caller calls free.
+// Take waits for a slot until ctx ends. The caller must call free to release it.
 func (s *Slots) Take(ctx context.Context) (free func(), ok bool) {
 	for {
 		s.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// As many have a slot as there are, in any order of taking and freeing, also when the number changes.
+// As many callers as the limit have a slot, for any order of taking and freeing, also when the limit changes.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSlots(t *testing.T) {
 		ask()
 		second := has("where one of two is taken", 1)
 		first[0]()
-		first[0]() // once more is nothing
+		first[0]() // freeing again does nothing
 		has("where one was freed", 1)
 		s.Set(1)
 		second[0]()

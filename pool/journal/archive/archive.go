@@ -1,6 +1,6 @@
-// Package archive makes copies of the folders of runs, for other machines: logs and events, each as far as there is room.
+// Package archive packs copies of run folders for other machines, with logs and events, within size limits.
 //
-// [Pack] and [Unpack] are safe for concurrent use, and so is [Copies], also by processes that share its folder.
+// [Pack] and [Unpack] are safe for concurrent use. So is [Copies], also by processes that share its folder.
 package archive
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// room is how much a copy may hold, in bytes before it is compressed.
+// room is the size limit of a copy, in bytes before compression.
 type room struct {
 	file, all int64
 	files     int
@@ -26,14 +26,15 @@ type room struct {
 
 func most() room { return room{file: 16 << 20, all: 64 << 20, files: 4096} }
 
-// MaxSize is the size that no copy exceeds: what cannot be compressed becomes a little longer.
+// MaxSize is the maximum size of a copy in bytes. It exceeds the limit of the content, because incompressible data grows a
+// little.
 const MaxSize = 72 << 20
 
-// eventsFile comes first: without it no page can say what happened when.
+// eventsFile is packed first: all pages about a run need it.
 const eventsFile = "events.jsonl"
 
-// Pack copies the regular files of a run's folder, of long ones the end, and leaves out those for which there is no room. It is
-// nil for a folder without files.
+// Pack packs the regular files of a run's folder. Of long files it packs the end, and it leaves out files above the limits.
+// It returns nil for a folder without files.
 func Pack(dir string) (content []byte, err error) { return most().pack(dir) }
 
 func (r room) pack(dir string) (content []byte, err error) {
@@ -79,7 +80,7 @@ func rank(name string) int {
 	return 1
 }
 
-// add adds a file's end and returns its length; 0: there is no room, or it is empty.
+// add adds a file's end and returns the number of bytes added; 0 if the file is empty or exceeds the limits.
 func (r room) add(to *tar.Writer, root *os.Root, name string) (int64, error) {
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +102,7 @@ func (r room) add(to *tar.Writer, root *os.Root, name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if skip > 0 { // the line in which it begins is not whole
+	if skip > 0 { // drop the incomplete first line
 		text = text[bytes.IndexByte(text, '\n')+1:]
 		if name != eventsFile {
 			text = append(fmt.Appendf(nil, "[the first %d bytes are on the machine that worked the run]\n", skip), text...)
@@ -118,8 +119,8 @@ func (r room) add(to *tar.Writer, root *os.Root, name string) (int64, error) {
 	return n, err
 }
 
-// Unpack makes a folder of a copy. The copy is another machine's, so it may hold files of a folder only, and no more than
-// [Pack] puts in.
+// Unpack unpacks a copy into a new folder. The copy comes from another machine, so Unpack accepts only plain files and the
+// limits of [Pack].
 func Unpack(content []byte, dir string) error {
 	if err := unpack(content, dir); err != nil {
 		return fmt.Errorf("copy of a run's folder: %w", err)
@@ -137,7 +138,7 @@ func unpack(content []byte, dir string) error {
 		return err
 	}
 	defer root.Close()
-	from := tar.NewReader(bufio.NewReader(io.LimitReader(plain, 2*most().all))) // with the headers
+	from := tar.NewReader(bufio.NewReader(io.LimitReader(plain, 2*most().all))) // the factor leaves space for headers
 	left, files := most().all, most().files
 	for {
 		h, err := from.Next()

@@ -25,7 +25,7 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// packed is a folder's copy, unpacked.
+// packed returns the files of a packed and unpacked folder.
 func packed(t *testing.T, r room, dir string) map[string]string {
 	t.Helper()
 	content, err := r.pack(dir)
@@ -70,7 +70,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Of a long file the end is kept, from the beginning of a line, and what has no room is left out.
+// The end of a long file is kept, from the beginning of a line. Files above the limits are left out.
 func TestPackLongFiles(t *testing.T) {
 	t.Parallel()
 	small := room{file: 4 << 10, all: 16 << 10, files: 4}
@@ -81,7 +81,7 @@ func TestPackLongFiles(t *testing.T) {
 		files[fmt.Sprintf("a%d.log", i)] = long
 	}
 	got := packed(t, small, folder(t, files))
-	if n := len(got); n != 4 { // each takes nearly a quarter of the room, or a little more
+	if n := len(got); n != 4 { // each takes about a quarter of the limit
 		t.Errorf("%d files", n)
 	}
 	if e := got[eventsFile]; !strings.HasPrefix(e, line) || !strings.HasSuffix(e, "the end\n") || len(e) > int(small.file) {
@@ -92,7 +92,7 @@ func TestPackLongFiles(t *testing.T) {
 	}
 }
 
-// A copy that no run can have left writes nothing beside the folder, and is no end of memory.
+// A forged copy writes nothing outside of the folder and does not fill the memory.
 func TestUnpackHostile(t *testing.T) {
 	t.Parallel()
 	for _, h := range []tar.Header{
@@ -121,7 +121,8 @@ func TestUnpackHostile(t *testing.T) {
 	}
 }
 
-// Of very many files only so many are packed, and a copy of more is refused: it takes a megabyte, and each would be a file here.
+// Only a limited number of files is packed, and a copy with more is refused: it may take only a megabyte, but each would
+// become a file here.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	few := room{file: 1 << 10, all: 1 << 10, files: 3}
@@ -185,7 +186,7 @@ func TestCopies(t *testing.T) {
 	}
 	for i, run := range []string{"a", "a", "b", "c", "b"} {
 		dir := get(run)
-		at := time.Now().Add(time.Duration(i-10) * time.Minute) // one after the other
+		at := time.Now().Add(time.Duration(i-10) * time.Minute) // at different times
 		if err := os.Chtimes(dir, at, at); err != nil {
 			t.Fatal(err)
 		}

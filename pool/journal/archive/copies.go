@@ -11,16 +11,17 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// Copies are unpacked copies on this machine. Those that were used last are kept.
+// Copies stores unpacked copies on this machine. It keeps those used most recently.
 type Copies struct {
-	Dir  string // made where there is none
-	Most int    // folders
+	Dir  string // made if missing
+	Most int    // maximum number of folders
 }
 
-// making begins the names of folders that are being made.
+// making is the name prefix of incomplete folders.
 const making = ".making-"
 
-// Get returns the folder of a run's copy. If it is not here yet, fetch gets the copy, or nil if there is none: then dir is empty.
+// Get returns the folder of a run's copy. If the copy is not here, Get calls fetch, which returns nil if there is none;
+// then dir is empty.
 func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err error) {
 	if run != filepath.Base(run) || !filepath.IsLocal(run) {
 		return "", fmt.Errorf("%q is no run", run)
@@ -45,13 +46,13 @@ func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err e
 	if err := Unpack(content, made); err != nil {
 		return "", err
 	}
-	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another request was faster
+	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another request may have been faster
 		return "", err
 	}
 	return dir, c.prune()
 }
 
-// prune removes the folders that were used least recently, and what a crash has left.
+// prune removes the least recently used folders, and incomplete ones of crashed processes.
 func (c Copies) prune() (err error) {
 	folders := disk.Newest(c.Dir, func(string) bool { return true })
 	for _, f := range folders[min(c.Most, len(folders)):] {

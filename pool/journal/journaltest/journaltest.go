@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Run runs the suite. open makes an empty store, which the test cleans up; it is called from parallel tests.
+// Run runs the suite. open makes an empty store and registers its cleanup with t; it is called from parallel tests.
 func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 	for name, test := range map[string]func(*testing.T, journal.Store){
 		"RoundTrip":  roundTrip,
@@ -42,10 +42,10 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 	}
 }
 
-// start is when the first record began.
+// start is the time at which the first record began.
 func start() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC) }
 
-// Full is a record with a value in every field that a run sets.
+// Full returns a record with a value in every field that a run sets.
 func Full() journal.Record {
 	exit := 3
 	check := loop.Check{Command: "make test", ExitCode: 2, Duration: time.Second, Tail: "it's \"broken\"\x00\n☃"}
@@ -300,7 +300,7 @@ func find(t *testing.T, s journal.Store) {
 	}
 }
 
-// order holds records that began at the same instant, and some whose ids do not sort by time.
+// order tests records that began at the same instant, and IDs that do not sort by time.
 func order(t *testing.T, s journal.Store) {
 	save(t, s, record("z", "", "k", journal.KindIssue, 0, true), record("b", "", "k", journal.KindIssue, 1, true),
 		record("a", "", "k", journal.KindIssue, 1, true))
@@ -314,7 +314,7 @@ func order(t *testing.T, s journal.Store) {
 
 func forget(t *testing.T, s journal.Store) {
 	save(t, s, record("a", "", "k", journal.KindIssue, 0, false), record("b", "", "k", journal.KindIssue, 1, false))
-	for range 2 { // the second time there is none
+	for range 2 { // the second time there is no record
 		if err := s.Forget(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func forget(t *testing.T, s journal.Store) {
 	}
 }
 
-// isolated changes what was saved and what was found: the store must not see that.
+// isolated changes a saved and a found record afterwards: the store must not change.
 func isolated(t *testing.T, s journal.Store) {
 	r := Full()
 	save(t, s, r)
@@ -366,7 +366,7 @@ func concurrent(t *testing.T, s journal.Store) {
 	}
 }
 
-// spend counts what runs have used on the day on which it became known, once.
+// spend tests that usage counts once, on the day on which it became known.
 func spend(t *testing.T, s journal.Store) {
 	day := time.Date(2026, 3, 4, 23, 59, 59, 0, time.UTC)
 	next := day.Add(time.Second)
@@ -377,8 +377,8 @@ func spend(t *testing.T, s journal.Store) {
 	}{
 		{"", "a", agents.Usage{Input: 10, Output: 1, CacheRead: 5, CacheWrite: 2, CostUSD: 0.5}, day},
 		{"", "b", agents.Usage{Input: 100}, day},
-		{"", "a", agents.Usage{Input: 10, Output: 1, CacheRead: 5, CacheWrite: 2, CostUSD: 0.5}, day},  // known
-		{"", "a", agents.Usage{Input: 8, Output: 4, CacheRead: 5, CacheWrite: 2, CostUSD: 0.75}, next}, // less of one is no refund
+		{"", "a", agents.Usage{Input: 10, Output: 1, CacheRead: 5, CacheWrite: 2, CostUSD: 0.5}, day},  // already known
+		{"", "a", agents.Usage{Input: 8, Output: 4, CacheRead: 5, CacheWrite: 2, CostUSD: 0.75}, next}, // a smaller value is no refund
 		{"other", "c", agents.Usage{Input: 1000}, next},
 	} {
 		if err := s.Spend(t.Context(), step.pool, step.run, step.used, step.at); err != nil {
@@ -402,7 +402,7 @@ func spend(t *testing.T, s journal.Store) {
 	check("other", day, agents.Usage{Input: 1000})
 	check("none", day, agents.Usage{})
 
-	for _, run := range []string{"x", "y"} { // two of whose numbers overflow; and nothing is paid back
+	for _, run := range []string{"x", "y"} { // the sum of both would overflow; and nothing is refunded
 		huge := agents.Usage{Input: math.MaxInt64, Output: math.MinInt64, CacheRead: math.MaxInt64, CostUSD: math.MaxFloat64}
 		if err := s.Spend(t.Context(), "absurd", run, huge, day); err != nil {
 			t.Fatal(err)
@@ -413,7 +413,7 @@ func spend(t *testing.T, s journal.Store) {
 	}
 	check("absurd", day, agents.Usage{Input: 2 * journal.MaxTokens, CacheRead: 2 * journal.MaxTokens, CostUSD: 2 * journal.MaxCostUSD})
 
-	r := record("a", "", "k", journal.KindIssue, 0, false) // a record counts from now on
+	r := record("a", "", "k", journal.KindIssue, 0, false) // a record counts from the time of saving
 	r.Facts.Usage = agents.Usage{Input: 30}
 	save(t, s, r, r)
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 20})
@@ -422,7 +422,7 @@ func spend(t *testing.T, s journal.Store) {
 	}
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
 
-	r.Facts.Usage.Input = 1031 // 1000 of them only by the word of agents
+	r.Facts.Usage.Input = 1031 // 1000 of them are only reported by agents
 	r.Facts.Iterations = []loop.Iteration{{Unseen: agents.Usage{Input: 400}}}
 	r.Facts.ReviewSpend.Unseen = agents.Usage{Input: 600}
 	save(t, s, r)
@@ -440,7 +440,7 @@ func cancelled(t *testing.T, s journal.Store) {
 	}
 }
 
-// totals is for a store that adds up runs itself.
+// totals tests a store that sums up runs itself.
 func totals(t *testing.T, s journal.Store) {
 	adds, ok := s.(journal.Totals)
 	if !ok {
@@ -460,8 +460,8 @@ func totals(t *testing.T, s journal.Store) {
 		if i%11 == 7 {
 			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""
 		}
-		r.Settings.Attended = i%8 == 4 || i%10 == 9 // those have used nothing, and something
-		// Of those that have not ended it may change.
+		r.Settings.Attended = i%8 == 4 || i%10 == 9 // some have used nothing, others something
+		// A run that has not ended may still get another outcome.
 		r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2]
 		all = append(all, r)
 	}

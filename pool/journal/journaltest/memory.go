@@ -1,5 +1,5 @@
-// Package journaltest has a [journal.Store] in memory and the conformance suite of the store seam: what the pool relies
-// on, wherever records are kept. Every implementation runs [Run] from a test of its own.
+// Package journaltest provides an in-memory [journal.Store] and the conformance suite for stores. Every implementation of a
+// store calls [Run] from its own tests.
 package journaltest
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Memory is a store that ends with its process. Records pass through JSON, so that a caller shares nothing with it. The
-// zero value is empty. It is safe for concurrent use.
+// Memory is a store without persistence. It copies records through JSON, so that callers share no data with it. The zero
+// value is empty and ready for use. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	records map[string]kept                    // guarded by mu; by run
 	spend   map[spender]map[int64]agents.Usage // guarded by mu; by day
 }
 
-// kept is a record, and the fields of it that queries ask for: most records match none, and need not be decoded.
+// kept is a record with the fields that queries use, so that records that do not match need not be decoded.
 type kept struct {
 	asked journal.Record
 	text  []byte
 }
 
-// spender is a run of a pool.
+// spender identifies a run of a pool.
 type spender struct{ pool, run string }
 
 var (
@@ -56,7 +56,7 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 	return nil
 }
 
-// note adds what a run has used more than is known to a day. mu is held.
+// note adds the increase of a run's usage to a day. The caller holds mu.
 func (m *Memory) note(by spender, used agents.Usage, at time.Time) {
 	used = journal.Bounded(used)
 	var known agents.Usage
@@ -72,7 +72,7 @@ func (m *Memory) note(by spender, used agents.Usage, at time.Time) {
 	m.spend[by][journal.Day(at)] = m.spend[by][journal.Day(at)].Add(used.Less(known))
 }
 
-// Spend notes what a run has used until now.
+// Spend records a run's total usage.
 func (m *Memory) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +82,7 @@ func (m *Memory) Spend(ctx context.Context, pool, run string, used agents.Usage,
 	return ctx.Err()
 }
 
-// Spent is what the runs of the pool have used since each of two days began.
+// Spent returns the pool's usage since the beginning of two UTC days.
 func (m *Memory) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +107,7 @@ func (m *Memory) Forget(ctx context.Context, run string) error {
 	return ctx.Err()
 }
 
-// Find lists records that match, oldest first.
+// Find returns the matching records, oldest first.
 func (m *Memory) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +135,7 @@ func (m *Memory) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	return out, ctx.Err()
 }
 
-// Totals adds up the runs of the pool that began since then.
+// Totals sums up the runs of the pool that began at since or later.
 func (m *Memory) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	list, err := m.Find(ctx, journal.Query{Pool: pool, Since: since})
 	return journal.Sum(list), err

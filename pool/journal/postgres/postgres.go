@@ -1,4 +1,5 @@
-// Package postgres keeps journals of many machines in one PostgreSQL database: a [Store] is the journal of one project.
+// Package postgres stores the journals of several machines in one PostgreSQL database. A [Store] is the journal of one
+// project.
 package postgres
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Schema makes the tables. It may be repeated. A row of spending that no journal.Bounded makes would count in the sums of all runs, or
-// keep them from being made: the table refuses it.
+// Schema creates the tables and may be executed repeatedly. The tables refuse usage outside of the range of
+// journal.Bounded, because it would enter the sums of all runs or make them overflow.
 const Schema = `
 CREATE TABLE IF NOT EXISTS ralph_run (
 	project text NOT NULL, run text NOT NULL, pool text NOT NULL, kind text NOT NULL, key text NOT NULL, machine text NOT NULL,
@@ -38,16 +39,16 @@ CREATE INDEX IF NOT EXISTS ralph_spend_by_day ON ralph_spend (project, pool, day
 // Store is the journal of a project. Its methods are safe for concurrent use.
 type Store struct {
 	DB      *pgxpool.Pool
-	Project string       // the records of other projects are not seen
-	Machine string       // that saves
-	Log     *slog.Logger // default: none
+	Project string       // the store only sees records of this project
+	Machine string       // the machine that saves records
+	Log     *slog.Logger // nil: no log
 
-	damaged sync.Map // runs whose record was found to be damaged; by run
+	damaged sync.Map // runs whose damaged record was logged, by run
 }
 
 var _ journal.Store = (*Store)(nil)
 
-// spendMore adds what a run has used more than is known to a day. Those who note the same run wait for each other.
+// spendMore adds the increase of a run's usage to a day. Concurrent statements about the same run wait for each other.
 const spendMore = `
 INSERT INTO ralph_spend AS s (project, run, day, pool, input, output, cache_read, cache_write, cost_usd)
 SELECT $1::text, $2::text, $3::bigint, $4::text, greatest(0, $5::bigint - coalesce(sum(input), 0)), greatest(0, $6::bigint - coalesce(sum(output), 0)),
@@ -57,7 +58,7 @@ FROM ralph_spend WHERE project = $1 AND run = $2
 ON CONFLICT (project, run, day) DO UPDATE SET input = s.input + excluded.input, output = s.output + excluded.output,
 	cache_read = s.cache_read + excluded.cache_read, cache_write = s.cache_write + excluded.cache_write, cost_usd = s.cost_usd + excluded.cost_usd`
 
-// Entry is a record as it is stored: what happens to the record afterwards does not reach it.
+// Entry is a record in its stored form. Later changes of the record do not affect it.
 type Entry struct {
 	run, pool, kind, key, text string
 	started                    int64
@@ -65,7 +66,7 @@ type Entry struct {
 	used                       agents.Usage
 }
 
-// NewEntry makes the entry of a record.
+// NewEntry converts a record to an entry.
 func NewEntry(r journal.Record) (*Entry, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Store) Put(ctx context.Context, e *Entry) error {
 			s.Project, e.run, e.pool, e.kind, e.key, s.Machine, e.started, e.ended, e.text)
 		if e.used != (agents.Usage{}) {
 			at := time.Now()
-			if e.ended != nil { // maybe days ago, and the database had lost it
+			if e.ended != nil { // the run may have ended days ago, and the database may have lost it
 				at = time.Unix(0, *e.ended)
 			}
 			s.spend(b, e.pool, e.run, e.used, at)
@@ -112,7 +113,7 @@ func (s *Store) Put(ctx context.Context, e *Entry) error {
 	})
 }
 
-// write changes what is known of a run, in one transaction that is sent at once.
+// write changes the data of a run, in one transaction that is sent as a batch.
 func (s *Store) write(ctx context.Context, run string, queue func(*pgx.Batch)) error {
 	var b pgx.Batch
 	queue(&b)
@@ -128,12 +129,12 @@ func (s *Store) spend(b *pgx.Batch, pool, run string, u agents.Usage, at time.Ti
 	b.Queue(spendMore, s.Project, run, journal.Day(at), pool, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD)
 }
 
-// Spend notes what a run has used until now.
+// Spend records a run's total usage.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
 	return s.write(ctx, run, func(b *pgx.Batch) { s.spend(b, pool, run, used, at) })
 }
 
-// spendSums adds up what was used since each of two days.
+// spendSums sums up the usage since two days.
 const spendSums = `
 SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coalesce(sum(cache_read), 0)::bigint, coalesce(sum(cache_write), 0)::bigint,
 	coalesce(sum(cost_usd), 0), coalesce(sum(input) FILTER (WHERE day >= $4), 0)::bigint, coalesce(sum(output) FILTER (WHERE day >= $4), 0)::bigint,
@@ -141,7 +142,7 @@ SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coales
 	coalesce(sum(cost_usd) FILTER (WHERE day >= $4), 0)
 FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3`
 
-// Spent is what the runs of the pool have used since each of two days began.
+// Spent returns the pool's usage since the beginning of two UTC days.
 func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	row := s.DB.QueryRow(ctx, spendSums, s.Project, pool, journal.Day(since), journal.Day(later))
 	a, l := &all, &lately
@@ -159,7 +160,7 @@ func (s *Store) Forget(ctx context.Context, run string) error {
 	return nil
 }
 
-// Find lists records that match, oldest first. Those that cannot be read are left out.
+// Find returns the matching records, oldest first. It leaves out unreadable records.
 func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	where, args := []string{"project = $1", "pool = $2"}, []any{s.Project, q.Pool}
 	match := func(condition string, value any) {
@@ -186,7 +187,7 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 			AND later.ended IS NOT NULL AND (later.started, later.run COLLATE "C") > (r.started, r.run COLLATE "C"))`)
 	}
 	which := strings.Join(where, " AND ")
-	if q.Limit > 0 { // the latest are found without reading a record
+	if q.Limit > 0 { // the latest are found without reading their records
 		args = append(args, q.Limit, q.Skip)
 		which = fmt.Sprintf(`project = $1 AND run IN (SELECT run FROM ralph_run AS r
 			WHERE %s ORDER BY started DESC, run COLLATE "C" DESC LIMIT $%d OFFSET $%d)`,
@@ -195,7 +196,7 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	return s.find(ctx, which, args...)
 }
 
-// Elsewhere lists the open records that these machines have saved.
+// Elsewhere returns the open records that these machines have saved.
 func (s *Store) Elsewhere(ctx context.Context, pool string, machines []string) ([]journal.Record, error) {
 	return s.find(ctx, "project = $1 AND pool = $2 AND ended IS NULL AND machine = ANY($3)", s.Project, pool, machines)
 }
@@ -222,7 +223,7 @@ func (s *Store) find(ctx context.Context, where string, args ...any) ([]journal.
 	return out, nil
 }
 
-// leaveOut names a record that cannot be read, once. It stays where it is: another version may have written it.
+// leaveOut logs an unreadable record, once. The record stays in the database, because another version may have written it.
 func (s *Store) leaveOut(run string, err error) {
 	if _, known := s.damaged.LoadOrStore(run, true); !known && s.Log != nil {
 		s.Log.Warn("record of a run is damaged, and left out", "project", s.Project, "run", run, "error", err)

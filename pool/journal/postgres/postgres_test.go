@@ -20,7 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-var server *fleettest.Server // one for all tests; nil: there is no PostgreSQL
+var server *fleettest.Server // shared by all tests; nil: PostgreSQL is not installed
 
 func TestMain(m *testing.M) {
 	var end func()
@@ -49,7 +49,7 @@ func open(t *testing.T) *pgxpool.Pool {
 	return db
 }
 
-// Each store is a project of its own in one database.
+// Each store is a separate project in one database.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A row of spending that cannot be is refused.
+// The tables refuse a row with impossible usage.
 func TestAbsurdSpending(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -81,7 +81,7 @@ func TestAbsurdSpending(t *testing.T) {
 	}
 }
 
-// A damaged record stops no other, and is named once.
+// A damaged record affects no other, and is logged once.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -94,7 +94,7 @@ func TestDamagedRecord(t *testing.T) {
 	if err := errors.Join(s.Save(t.Context(), r), s.Save(t.Context(), other)); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{`{"attempt": "three"}`, "{"} { // of another version; and what is no JSON at all
+	for _, text := range []string{`{"attempt": "three"}`, "{"} { // a record of another version, and invalid JSON
 		if _, err := db.Exec(t.Context(), "UPDATE ralph_run SET record = $1 WHERE run = $2", text, r.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// What a database that lacks a run learns of it later counts to the day on which the run ended.
+// If a database that lacks a run gets its usage later, the usage counts for the day on which the run ended.
 func TestSpendingOfAnEarlierDay(t *testing.T) {
 	t.Parallel()
 	s := &postgres.Store{DB: open(t), Project: "p", Machine: "m"}

@@ -15,7 +15,7 @@ import (
 
 var _ journal.Totals = (*Store)(nil)
 
-// totals parses each record once.
+// totals parses each record only once.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT kind, started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0
 		THEN regexp_replace(record, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') ELSE record END)::json AS record FROM ralph_run
@@ -36,10 +36,10 @@ SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(s
 		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0))
 FROM part WHERE works OR EXISTS (SELECT FROM json_each_text(used) WHERE value::double precision > 0) GROUP BY 1, 2, 3, 4`
 
-// dataException is the class of errors of PostgreSQL about values, such as text that is no JSON.
+// dataException is PostgreSQL's class of errors about values, such as text that is not JSON.
 const dataException = "22"
 
-// Totals adds up the runs of the pool that began since then, on all machines. Records that cannot be read are left out.
+// Totals sums up the runs of the pool that began at since or later, on all machines. It leaves out unreadable records.
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	rows, err := s.DB.Query(ctx, totals, s.Project, pool, since.UnixNano())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]jou
 			&u.Unpriced, &t.Unknown)
 		return t, err
 	})
-	if bad, ok := errors.AsType[*pgconn.PgError](err); ok && strings.HasPrefix(bad.Code, dataException) { // the others are added up here
+	if bad, ok := errors.AsType[*pgconn.PgError](err); ok && strings.HasPrefix(bad.Code, dataException) { // sum up the readable records here
 		list, err := s.Find(ctx, journal.Query{Pool: pool, Since: since})
 		return journal.Sum(list), err
 	}

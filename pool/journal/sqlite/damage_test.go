@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 )
 
-// spoil overwrites the page where a table or index begins, in a file that nobody has open.
+// spoil overwrites the first page of a table or index, in a file that nobody has open.
 func spoil(t *testing.T, path, name string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -37,7 +37,7 @@ func spoil(t *testing.T, path, name string) {
 	}
 }
 
-// filled is a journal with one run, which nobody has open.
+// filled makes a journal with one run, and closes it.
 func filled(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state.db")
@@ -54,7 +54,7 @@ func filled(t *testing.T) (path string) {
 	return path
 }
 
-// Damage that shows only after opening is reported with the path and what to do, whichever call meets it.
+// Damage that shows only after opening is reported with the path and advice, by every call.
 func TestDamagedPages(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(*testing.T, *sqlite.Store) error{
@@ -82,7 +82,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// A damaged record that cannot be set aside, because an index is damaged, too, is reported like other damage.
+// A damaged record that cannot be set aside, because an index is damaged too, is reported like other damage.
 func TestNotSetAside(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -104,7 +104,7 @@ func TestNotSetAside(t *testing.T) {
 	}
 }
 
-// A folder in the place of the file is no full disk.
+// A folder in the place of the file is not reported as a full disk.
 func TestFolderAsFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
@@ -117,7 +117,7 @@ func TestFolderAsFile(t *testing.T) {
 	}
 }
 
-// Nor is a folder that is not there.
+// A missing folder is not reported as a full disk either.
 func TestFolderMissing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none")

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A file that finds no room is told as the kernel tells it: nothing else finds room there either.
+// A full disk is reported with the kernel's error: others cannot write there either.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), nil)
@@ -20,7 +20,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as many as there are
+	if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // the present number
 		t.Fatal(err)
 	}
 	r := journal.Record{Run: journal.Run{ID: "r", Key: "k", Kind: journal.KindIssue, Started: time.Now(), Title: strings.Repeat("x", 1<<16)}}

@@ -1,4 +1,4 @@
-// Package sqlite keeps ralph's journal in one SQLite file. Several processes may use one file; a [Store] is safe for
+// Package sqlite stores ralph's journal in one SQLite file. Several processes may use the same file; a [Store] is safe for
 // concurrent use.
 package sqlite
 
@@ -24,11 +24,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Store is a journal in a file.
+// Store is a journal in an SQLite file.
 type Store struct {
 	path string
 	db   *sql.DB
-	look *sql.DB // reads for people, so that no run waits for them, and they for no run
+	look *sql.DB // reads for people, so that these and runs do not wait for each other
 	log  *slog.Logger
 }
 
@@ -54,7 +54,7 @@ INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,
 ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record
 `
 
-// spendMore adds what a run has used more than is known to a day.
+// spendMore adds the increase of a run's usage to a day.
 const spendMore = `
 INSERT INTO spend (run, day, pool, input, output, cache_read, cache_write, cost_usd)
 SELECT @run, @day, @pool, max(0, @input - coalesce(sum(input), 0)), max(0, @output - coalesce(sum(output), 0)),
@@ -64,7 +64,7 @@ ON CONFLICT (run, day) DO UPDATE SET input = input + excluded.input, output = ou
 	cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cost_usd = cost_usd + excluded.cost_usd
 `
 
-// spendSums adds up what was used since each of two days.
+// spendSums sums up the usage since two days.
 const spendSums = `
 SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0), coalesce(sum(cache_write), 0), coalesce(sum(cost_usd), 0.0),
 	coalesce(sum(input) FILTER (WHERE day >= @later), 0), coalesce(sum(output) FILTER (WHERE day >= @later), 0),
@@ -73,15 +73,15 @@ SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_rea
 FROM spend WHERE pool = @pool AND day >= @since
 `
 
-// schemaVersion is raised with every change of schema; an older ralph refuses a newer file.
+// schemaVersion increases with every change of the schema; an older ralph refuses a newer file.
 const schemaVersion = 3
 
-// Open opens or makes the journal at path. log gets what nobody has to act on; nil discards it.
+// Open opens the journal at path, and makes it if needed. log gets messages that need no action; nil discards them.
 func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	path, err := filepath.Abs(path) // a relative path would become the host of the file's URL
+	path, err := filepath.Abs(path) // in a file URL, the first part of a relative path would become the host
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
@@ -93,13 +93,13 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
-	db.SetMaxOpenConns(1) // SQLite writes one at a time; waiting here is cheaper than waiting there
+	db.SetMaxOpenConns(1) // SQLite allows one writer; waiting in this process is cheaper
 	options.Add("_pragma", "query_only(1)")
 	look, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
 	}
-	look.SetMaxOpenConns(2) // none is opened before it is needed
+	look.SetMaxOpenConns(2) // opened only when needed
 	s := &Store{path: path, db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, advised(path, err)), db.Close(), look.Close())
@@ -107,7 +107,7 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// failed says what could not be done with the file, and what to do about it. A nil error stays one.
+// failed adds to an error the failed operation on the file, and advice. It returns nil for a nil error.
 func (s *Store) failed(what string, err error) error {
 	if err == nil {
 		return nil
@@ -118,7 +118,7 @@ func (s *Store) failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// DamagedError is about a journal whose file is damaged. It holds history only: a new one takes its place once it is moved away.
+// DamagedError means that the journal's file is damaged. The file has only history: if it is moved away, a new one is made.
 type DamagedError struct {
 	Path string
 	err  error
@@ -128,10 +128,10 @@ func (e *DamagedError) Error() string {
 	return e.err.Error() + "; it is damaged: move it away, it holds history only"
 }
 
-// Unwrap gives what was found.
+// Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.err }
 
-// fullError is SQLite's error of a file system without room, which is ENOSPC, too.
+// fullError is SQLite's error about a full file system. It is also an ENOSPC.
 type fullError struct{ error }
 
 func (e *fullError) Unwrap() []error { return []error{e.error, unix.ENOSPC} }
@@ -146,13 +146,14 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.failed("read journal", err)
 }
 
-// advised is an error of SQLite with what to do about the file, where the code tells; else the error itself.
+// advised adds advice about the file to an error of SQLite, if its code allows it. Otherwise it returns the error
+// unchanged.
 func advised(path string, err error) error {
 	failed, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err
 	}
-	switch failed.Code() & 0xff { // the rest says more exactly where
+	switch failed.Code() & 0xff { // the upper bits only say where it failed
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return &DamagedError{path, err}
 	case lib.SQLITE_FULL:
@@ -190,7 +191,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.create(ctx)
 }
 
-// create makes the tables. Another process may have done that meanwhile.
+// create makes the tables, unless another process has made them meanwhile.
 func (s *Store) create(ctx context.Context) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 	return s.failed("journal run "+r.ID, err)
 }
 
-// saveSpent saves a record together with what its run has used.
+// saveSpent saves a record and its run's usage in one transaction.
 func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -254,13 +255,13 @@ func spending(pool, run string, u agents.Usage, at time.Time) []any {
 	}
 }
 
-// Spend notes what a run has used until now.
+// Spend records a run's total usage.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
 	_, err := s.db.ExecContext(ctx, spendMore, spending(pool, run, used, at)...)
 	return s.failed("journal run "+run, err)
 }
 
-// Spent is what the runs of the pool have used since each of two days began.
+// Spent returns the pool's usage since the beginning of two UTC days.
 func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	row := s.db.QueryRowContext(ctx, spendSums, sql.Named("pool", pool), sql.Named("since", journal.Day(since)), sql.Named("later", journal.Day(later)))
 	a, l := &all, &lately
@@ -276,7 +277,7 @@ func (s *Store) Forget(ctx context.Context, run string) error {
 	return s.failed("journal run "+run, err)
 }
 
-// Find lists records that match, oldest first. A record that is damaged is set aside: one run must not stop all others.
+// Find returns the matching records, oldest first. It sets damaged records aside, because one run must not stop all others.
 func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	where, args := []string{"pool = ?"}, []any{q.Pool}
 	match := func(column, value string) {
@@ -305,7 +306,7 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run) > (r.started, r.run))`)
 	}
 	from, db := "runs AS r WHERE "+strings.Join(where, " AND "), s.db
-	if q.Limit > 0 { // the latest are found without reading a record
+	if q.Limit > 0 { // the latest are found without reading their records
 		db = s.look
 		from = "runs WHERE rowid IN (SELECT rowid FROM " + from + " ORDER BY started DESC, rowid DESC LIMIT ? OFFSET ?)"
 		args = append(args, q.Limit, q.Skip)

@@ -30,7 +30,7 @@ func TestStore(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) journal.Store { return open(t, filepath.Join(t.TempDir(), "state #1?.db")) })
 }
 
-// Two processes have the file open; what one has saved the other finds, and so does one that opens it later.
+// One process finds the records that another has saved in the same file, and so does one that opens it later.
 func TestSharedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
@@ -49,7 +49,7 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
-// A file that this ralph does not understand is refused, with what to do, and left as it is.
+// A file that this ralph cannot read is refused with advice, and stays unchanged.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ prepare, want string }{
@@ -94,7 +94,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A damaged record is set aside, and stops no other.
+// A damaged record is set aside, and affects no other.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")

@@ -10,7 +10,7 @@ import (
 
 var _ journal.Totals = (*Store)(nil)
 
-// totals parses each record once; what it takes out of it is short.
+// totals parses each record only once and extracts only short values.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT started, ended, kind, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
 		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated',
@@ -29,7 +29,7 @@ SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, 
 FROM s WHERE works OR coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coalesce(part ->> 5, 0) + coalesce(part ->> 6, 0) + coalesce(part ->> 7, 0)
 	+ coalesce(part ->> 8, 0) + coalesce(part ->> 9, 0) > 0 GROUP BY 1, 2, 3, 4`
 
-// Totals adds up the runs of the pool that began since then. Records that are damaged are left out.
+// Totals sums up the runs of the pool that began at since or later. It leaves out damaged records.
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	rows, err := s.look.QueryContext(ctx, totals, pool, since.UnixNano())
 	if err != nil {
