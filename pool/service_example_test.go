@@ -95,7 +95,7 @@ func (t *tenant) serve(ctx context.Context) {
 	}
 }
 
-// close waits until the runs in progress have ended. When ctx ends first, it kills them; their commits are imported.
+// close waits for active runs to end. If ctx ends first, they are killed; their commits are imported.
 func (t *tenant) close(ctx context.Context) error {
 	close(t.quit)
 	t.pool.Drain()
@@ -103,7 +103,7 @@ func (t *tenant) close(ctx context.Context) error {
 	return <-t.swept
 }
 
-// publish passes an event to everybody who reads events now. It must not block.
+// publish sends an event to all current readers. It must not block.
 func (t *tenant) publish(e journal.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,7 @@ func service(tenants map[string]*tenant) http.Handler {
 	return mux
 }
 
-// addIssue stores an issue and makes the pool look at the backlog.
+// addIssue stores an issue and makes the pool list the backlog.
 func (t *tenant) addIssue(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err == nil {
