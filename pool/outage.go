@@ -46,6 +46,7 @@ func (s *sweep) show() {
 // again later.
 func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	s.started--
+	s.over[issue.Key] = time.Now()
 	is := func(i tracker.Issue) bool { return i.Key == issue.Key }
 	ended := slices.Concat(r.Finished, r.Interrupted)
 	s.summary.Runs = slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool {
@@ -66,6 +67,16 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	s.unended = slices.DeleteFunc(s.unended, is)
 	if len(r.Broken) == 0 {
 		s.pause = 0
+	}
+}
+
+// forget removes issues from tried whose runs ended at least that long ago; see Pool.SetAgain.
+func (s *sweep) forget(after time.Duration) {
+	for key, at := range s.over {
+		if after > 0 && len(s.keys) == 0 && !s.on[key] && time.Since(at) >= after {
+			delete(s.tried, key)
+			delete(s.over, key)
+		}
 	}
 }
 

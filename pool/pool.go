@@ -83,6 +83,7 @@ func (c Config) validate() error {
 type Pool struct {
 	*Worker
 	wakes   atomic.Int64    // number of calls of Wake
+	again   atomic.Int64    // see SetAgain
 	drained context.Context //nolint:containedctx // ends with Drain
 	drain   context.CancelCauseFunc
 
@@ -131,6 +132,10 @@ func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)
 }
+
+// SetAgain makes running sweeps retry an issue this long after its last run ended, if the next sweep would retry it. With 0, the
+// default, only the next sweep does. Sweeps of named issues work each once.
+func (p *Pool) SetAgain(after time.Duration) { p.again.Store(int64(after)) }
 
 // Demand returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
 // service has refused requests. It returns 0 after Drain or Kill, and when every running sweep has listed the backlog and none

@@ -62,7 +62,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	}
 	call, done := p.call(ctx, p.drained)
 	defer done()
-	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
+	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}, over: map[string]time.Time{}}
 	s.wants.Store(true)
 	defer p.enlist(s)()
 	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.signal() })()
@@ -101,13 +101,14 @@ type sweep struct {
 	woken   int64     // the value of Pool.wakes at that time
 	stale   bool      // the backlog has to be listed again
 	base    worktree.Base
-	queue   []task            // the next runs, in order
-	waiting []backlog.Skipped // issues that the last listing left out
-	ordered bool              // some issues wait for other runs
-	capped  bool              // some issues wait for a cap
-	tried   map[string]bool   // started in this sweep
-	on      map[string]bool   // started in this sweep and not ended
-	unended []tracker.Issue   // issues whose runs met an outage at their end
+	queue   []task               // the next runs, in order
+	waiting []backlog.Skipped    // issues that the last listing left out
+	ordered bool                 // some issues wait for other runs
+	capped  bool                 // some issues wait for a cap
+	tried   map[string]bool      // started in this sweep
+	on      map[string]bool      // started in this sweep and not ended
+	over    map[string]time.Time // when the runs of the other tried issues ended
+	unended []tracker.Issue      // issues whose runs met an outage at their end
 	running int
 	started int           // runs that count towards Limit
 	short   error         // the lack of disk space or budget that was reported last
@@ -239,6 +240,7 @@ func (s *sweep) loadParked(ctx context.Context) error {
 func (s *sweep) list(ctx context.Context) error {
 	first := s.listed.IsZero()
 	s.stale = false
+	s.forget(time.Duration(s.pool.again.Load()))
 	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
 	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
@@ -341,6 +343,7 @@ func (s *sweep) ended(r Result) {
 		if !outage {
 			s.pause = 0
 		}
+		s.over[r.Issue.Key] = time.Now()
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	} else {
 		s.started--
