@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ func (p *project) configure(ctx context.Context) {
 		}
 		p.mu.Lock()
 		p.setup, p.wrong = setup, ""
+		p.parts.Pool.SetAgain(cmp.Or(setup.Poll, minute))
 		p.mu.Unlock()
 		return
 	}

@@ -306,6 +306,22 @@ func TestStopWhileOthersAreAway(t *testing.T) {
 	}
 }
 
+// A failed issue is worked again while a long run of its project is active.
+func TestFailedIssueWaitsForNoRun(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 2)
+	p.Wait(`case $RALPH_ISSUE_KEY in task-1) exit 3;; esac; `)
+	p.Set("poll", "1ns")
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventEnded, 1)
+	p.Issue("task-1", "Said better") // ends its wait
+	s.Apply(t.Context(), projects([]*servicetest.Project{p}), 0)
+	if e := w.Until(t, "p", journal.EventEnded, 2); e.Key != "task-1" {
+		t.Errorf("%+v", e)
+	}
+	p.Go()
+}
+
 // Drain waits for current runs and starts no others.
 func TestDrain(t *testing.T) {
 	t.Parallel()

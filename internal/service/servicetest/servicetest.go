@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ type Project struct {
 	values   map[string]string // guarded by mu
 	parallel int               // guarded by mu
 	cap      int64             // guarded by mu; tokens per day
+	poll     time.Duration     // guarded by mu
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
 	problems []string          // guarded by mu
@@ -64,7 +66,7 @@ func New(t *testing.T, name string, issues int) *Project {
 	dir := t.TempDir()
 	p := &Project{
 		t: t, Name: name, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state"), gate: filepath.Join(dir, "gate"),
-		agent: Commits, parallel: 4, values: map[string]string{},
+		agent: Commits, parallel: 4, poll: time.Hour, values: map[string]string{},
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", p.repo}, {"-C", p.repo, "commit", "-q", "--allow-empty", "-m", "init"}} {
 		if _, err := git.New(dir).Out(t.Context(), args...); err != nil {
@@ -92,8 +94,10 @@ func (p *Project) Issue(key, title string) {
 	}
 }
 
-// Wait makes agents wait for Go.
-func (p *Project) Wait() { p.Set("agent", `read _ < "`+p.gate+`"; `+Commits) }
+// Wait makes agents run the commands of first, and then wait for Go, once each.
+func (p *Project) Wait(first ...string) {
+	p.Set("agent", strings.Join(first, "")+`read _ < "`+p.gate+`"; `+Commits)
+}
 
 // Go releases one waiting agent.
 func (p *Project) Go() {
@@ -108,7 +112,7 @@ func (p *Project) Go() {
 	}
 }
 
-// Set changes a setting: agent, parallel, cap (tokens per day), or any other name.
+// Set changes a setting: agent, parallel, poll, cap (tokens per day), or any other name.
 func (p *Project) Set(name, value string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,6 +122,8 @@ func (p *Project) Set(name, value string) {
 		p.agent = value
 	case "parallel":
 		p.parallel, _ = strconv.Atoi(value)
+	case "poll":
+		p.poll, _ = time.ParseDuration(value)
 	case "cap":
 		p.cap, _ = strconv.ParseInt(value, 10, 64)
 	}
@@ -160,7 +166,7 @@ func (p *Project) load(context.Context) (service.Setup, error) {
 		values[k] = v
 	}
 	return service.Setup{
-		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: time.Hour, Open: p.open,
+		Repo: p.repo, Values: values, Live: []string{"parallel", "poll"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
 	}, p.err
 }
 
