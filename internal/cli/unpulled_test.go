@@ -20,6 +20,15 @@ func TestWorkOnABaseThatNobodyHasPulled(t *testing.T) {
 	m.remote(t, bare)
 	m.git(t, "push", "-q", "origin", "HEAD")
 	m.git(t, "reset", "-q", "--hard", "HEAD~1")
+	if got := m.run(t, nil, append(work, "--agent-command=false", "two")...); got.status != exit.Incomplete {
+		t.Fatalf("%+v", got)
+	}
+	for _, command := range []string{"show", "diff"} {
+		got := m.run(t, nil, command, "two")
+		if got.status != exit.OK || strings.Contains(got.stdout, "theirs") || !strings.Contains(got.stdout+got.stderr, "has no commits of its own") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
 	if got := m.run(t, nil, append(work, "--gate=true", "two")...); got.status != exit.OK {
 		t.Fatalf("%+v", got)
 	}

@@ -41,19 +41,22 @@ func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) (base w
 	return here, apart
 }
 
-// checkedOn returns the remote's base on which a run's commits were verified, if it contains the local base. Otherwise commits that
-// others pushed and nobody pulled would look like the run's work.
-func checkedOn(ctx context.Context, p *compose.Parts, here worktree.Base, v journal.Verified) worktree.Base {
-	remote := p.Repo.Remote()
-	if remote == "" || v.Base == "" || v.Base == here.Commit {
+// begunOn returns the remote's base on which a run without commits ended, or on which its commits were verified, if it contains the
+// local base. Otherwise commits that others pushed and nobody pulled would look like the run's work.
+func begunOn(ctx context.Context, p *compose.Parts, here worktree.Base, s journal.State) worktree.Base {
+	remote, base := p.Repo.Remote(), s.Verified.Base
+	if s.Commits == 0 {
+		base = s.Tip
+	}
+	if remote == "" || base == "" || base == here.Commit {
 		return here
 	}
-	newer, err := p.Repo.Contains(ctx, v.Base, here.Commit)
+	newer, err := p.Repo.Contains(ctx, base, here.Commit)
 	switch {
 	case err != nil:
 		p.Log.Debug("base of the run not looked up", "error", err)
 	case newer:
-		here.Name, here.Commit = remote+"/"+strings.TrimPrefix(here.Name, remote+"/"), v.Base
+		here.Name, here.Commit = remote+"/"+strings.TrimPrefix(here.Name, remote+"/"), base
 	}
 	return here
 }

@@ -51,7 +51,7 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 	if s.Kind == journal.KindIssue && !issue.Open {
 		base, _ = OnRemote(ctx, p, base)
 	}
-	base = checkedOn(ctx, p, base, s.Verified)
+	base = begunOn(ctx, p, base, s.Record.State)
 	branches, err := p.Repo.Branches(ctx, base)
 	if err != nil {
 		return WorkData{}, err
