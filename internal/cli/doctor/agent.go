@@ -50,8 +50,11 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	program := cmp.Or(agent.Describe().Program, inv.Argv[0])
-	if provider.Capabilities().Isolated() && !compose.ShowsHost(provider) && d.app.LookPath(program) == "" {
-		d.ok("agent", fmt.Sprintf("%s: %s is not on this host, and is looked for in the sandbox", agent.Name(), program))
+	if provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
+		d.inside = program
+		if slices.ContainsFunc(options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+			d.inside = "" // it may be anywhere
+		}
 		if agent.Describe().Program != "" {
 			d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
 		}
@@ -95,6 +98,24 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	}
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
+	}
+}
+
+// inSandbox reports whether the sandbox has the agent's program. A setup may install it.
+func (d *doctor) inSandbox(p *compose.Parts, has *bool) {
+	name, fix := p.Agent+": "+d.inside, "put it into the image, or mount it: --mount host=…,inside=…,readonly"
+	switch {
+	case d.inside == "":
+	case has == nil && d.app.LookPath(d.inside) == "":
+		d.ok("agent", name+" is not on this host, and is looked for in the sandbox")
+	case has == nil:
+		d.ok("agent", name+" is looked for in the sandbox")
+	case *has:
+		d.ok("agent", name+" is in the sandbox")
+	case len(p.Setup)+len(p.Before) > 0:
+		d.warn("agent", name+" is not in the sandbox, unless setup or before installs it", fix)
+	default:
+		d.fail("agent", name+" is not in the sandbox", fix)
 	}
 }
 

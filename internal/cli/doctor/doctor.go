@@ -90,8 +90,9 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 type doctor struct {
 	app       *compose.App
 	findings  []tracker.Finding
-	status    int  // exit status of a failed check; 0: exit.Failed
-	tokenless bool // the forge's missing token was reported
+	status    int    // exit status of a failed check; 0: exit.Failed
+	tokenless bool   // the forge's missing token was reported
+	inside    string // the agent's program, which the sandbox needs; empty: unknown
 }
 
 func (d *doctor) add(what string, s tracker.Severity, detail, fix string) {

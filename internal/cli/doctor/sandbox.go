@@ -21,9 +21,11 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	reg := d.app.SandboxRegistry(p)
 	chosenName := p.SandboxName()
 	provider, err := reg.Lookup(chosenName)
+	var has *bool
 	if err == nil {
-		err = work.Preflight(ctx, d.app, p, provider)
+		has, err = work.Preflight(ctx, d.app, p, provider, d.inside)
 	}
+	d.inSandbox(p, has)
 	switch {
 	case err != nil:
 		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: "+

@@ -28,28 +28,28 @@ const preflightTime = 2 * time.Minute
 
 // Preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. That finds a
 // wrong image, user, runtime, limit or mount before any sweep. For a provider with an egress policy of its own, Check is
-// enough, because each sandbox starts a machine.
-func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider) (err error) {
+// enough, because each sandbox starts a machine. has reports whether the sandbox also has the program; nil: unknown.
+func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider, program string) (has *bool, err error) {
 	if _, err := p.Unmet(provider); err != nil {
-		return err
+		return nil, err
 	}
 	if err := provider.Check(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	c := provider.Capabilities()
 	if !c.Isolated() || c.OwnEgress {
-		return nil
+		return nil, nil //nolint:nilnil // nobody has looked
 	}
 	mounts, err := a.Mounts(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	parent := filepath.Join(p.State, "preflight")
 	defer reapPreflights(ctx, parent, provider) // runs last: the engine may still be busy with a killed check's sandbox
 	run := fmt.Sprintf("preflight-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
 	dir := filepath.Join(parent, run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: compose.Limits(p.Config)}
@@ -60,18 +60,30 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	defer cancel()
 	box, err := provider.Open(limit, spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
 	out := proc.NewTail(1 << 10)
 	ended, err := box.Exec(limit, sandboxes.Command{Argv: []string{"git", "--version"}, Stdout: out, Stderr: out})
 	switch {
 	case err != nil:
-		return fmt.Errorf("git does not run inside: %w", err)
+		return nil, fmt.Errorf("git does not run inside: %w", err)
 	case !ended.OK():
-		return fmt.Errorf("git does not run inside (exit status %d %s): %s", ended.Code, ended.Signal, strings.TrimSpace(out.String()))
+		return nil, fmt.Errorf("git does not run inside (exit status %d %s): %s", ended.Code, ended.Signal, strings.TrimSpace(out.String()))
 	}
-	return nil
+	return hasProgram(limit, box, program), nil
+}
+
+// hasProgram looks for a program in PATH or at an absolute path. It skips a relative path: there is no worktree yet.
+func hasProgram(ctx context.Context, box sandboxes.Sandbox, program string) *bool {
+	if program == "" || strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		return nil
+	}
+	ended, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", `command -v "$1" >/dev/null`, "sh", program}})
+	if err != nil {
+		return nil
+	}
+	return new(ended.OK())
 }
 
 // checkSandbox checks the sandbox before a sweep. For a sandbox without an external program, one success counts for this

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -107,6 +108,25 @@ func TestEnoughFiles(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%d with %d: %q, want %q", c.parallel, c.limit, got, c.want)
+		}
+	}
+}
+
+// A program of the worktree's own is looked for by nobody: the sandbox of a check has an empty one.
+func TestProgramIsLookedForInTheSandbox(t *testing.T) {
+	t.Parallel()
+	box, err := sandboxes.NewNone(sandboxes.NoneConfig{Env: []string{"PATH=/usr/bin:/bin"}}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = box.Close(t.Context()) }()
+	for program, want := range map[string]string{"sh": "true", "/bin/sh": "true", "no-such-agent": "false", "/opt/no-such-agent": "false", "./agent": "nil", "": "nil"} {
+		got := "nil"
+		if has := hasProgram(t.Context(), box, program); has != nil {
+			got = fmt.Sprint(*has)
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", program, got, want)
 		}
 	}
 }

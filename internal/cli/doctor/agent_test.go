@@ -1,0 +1,31 @@
+package doctor
+
+import (
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// That this host has an agent's program says nothing about an image.
+func TestAgentInTheSandbox(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		has    *bool
+		setup  []string
+		want   tracker.Severity
+		detail string
+	}{
+		{nil, nil, tracker.OK, "command: /opt/bot is not on this host, and is looked for in the sandbox"},
+		{new(true), nil, tracker.OK, "command: /opt/bot is in the sandbox"},
+		{new(false), nil, tracker.Fail, "command: /opt/bot is not in the sandbox"},
+		{new(false), []string{"make bot"}, tracker.Warn, "command: /opt/bot is not in the sandbox, unless setup or before brings it"},
+	} {
+		d := &doctor{app: &compose.App{}, inside: "/opt/bot"}
+		d.inSandbox(&compose.Parts{Config: config.Config{Agent: "command", Setup: c.setup}}, c.has)
+		if len(d.findings) != 1 || d.findings[0].Severity != c.want || d.findings[0].Detail != c.detail {
+			t.Errorf("%+v", d.findings)
+		}
+	}
+}
