@@ -22,7 +22,7 @@ type Cause string
 
 const (
 	MemoryLimit    Cause = "memory-limit"    // processes were killed at the memory limit
-	ProcessLimit   Cause = "process-limit"   // processes were killed at the process limit
+	ProcessLimit   Cause = "process-limit"   // processes were killed or refused at the process limit
 	NotAllowed     Cause = "not-allowed"     // no rule allows Host and Port
 	AddressRefused Cause = "address-refused" // Host resolves to an address that only a rule for private addresses allows
 )
@@ -38,6 +38,11 @@ func MemoryNotice(processes int, memory int64) Notice {
 // PIDsNotice reports how many processes were killed at the process limit.
 func PIDsNotice(processes, most int) Notice {
 	return killed(processes, ProcessLimit, fmt.Sprintf("the process limit of %d", most))
+}
+
+// PIDsReached says that there were as many processes as the limit allows: the kernel refuses more, and kills none.
+func PIDsReached(most int) Notice {
+	return Notice{Text: fmt.Sprintf("the process limit of %d was reached", most), About: About{Cause: ProcessLimit}}
 }
 
 func killed(processes int, cause Cause, limit string) Notice {

@@ -36,6 +36,7 @@ type Group struct {
 	dirs   []string
 	limits map[string]bool // by controller
 	events string          // file with the count of processes killed at the memory limit; empty without such a limit
+	pids   string          // folder with the counts of processes; empty without a process limit
 }
 
 // Limits reports whether the group limits a controller.
@@ -67,6 +68,19 @@ func (g *Group) Killed() int {
 	return 0
 }
 
+// Processes returns the largest number of processes and threads that the group had at the same time, or the present number if the
+// kernel does not record it. Without a process limit it returns 0.
+func (g *Group) Processes() (most int) {
+	if g == nil || g.pids == "" {
+		return 0
+	}
+	most, kept := number(g.pids, "pids.peak") // since Linux 6.1
+	if !kept {
+		most, _ = number(g.pids, "pids.current")
+	}
+	return most
+}
+
 // Prefix returns the prefix of the names of a run's groups: the run id itself may be no valid folder name.
 func Prefix(run string) string {
 	sum := sha256.Sum256([]byte(run))
@@ -93,6 +107,9 @@ func (p Places) Make(run string, l Limits) (*Group, error) {
 			return g, fmt.Errorf("limit %s: %w", c, err)
 		}
 		g.limits[c] = true
+		if c == "pids" {
+			g.pids = dir
+		}
 		if c == "memory" {
 			g.events = filepath.Join(dir, "memory.oom_control")
 			if at.V2 {

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
@@ -15,8 +16,9 @@ type sandbox struct {
 	group  *cgroup.Group
 	plan   *plan
 
-	mu  sync.Mutex
-	oom int // guarded by mu; processes killed by the kernel at the memory limit
+	mu   sync.Mutex
+	oom  int // guarded by mu; processes killed by the kernel at the memory limit
+	most int // guarded by mu; largest number of processes at the same time
 }
 
 var (
@@ -35,6 +37,9 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 // Close kills the init process, and the kernel then kills everything in the sandbox. It may be called again if ctx ends
 // first.
 func (s *sandbox) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.most = max(s.most, s.group.Processes()) // before they are killed
+	s.mu.Unlock()
 	if err := s.client.Close(ctx); err != nil {
 		return fmt.Errorf("close sandbox native: %w", err)
 	}
@@ -55,9 +60,14 @@ func (s *sandbox) Changes() string {
 	return changesPlace
 }
 
-// Notices reports how many processes were killed at the limits.
+// Notices reports how many processes were killed at the limits, and whether the process limit was reached.
 func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)
+	list := s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)
+	told := slices.ContainsFunc(list, func(n sandboxes.Notice) bool { return n.Cause == sandboxes.ProcessLimit })
+	if s.most >= s.plan.PIDs && s.plan.PIDs > 0 && !told {
+		list = append(list, sandboxes.PIDsReached(s.plan.PIDs))
+	}
+	return list
 }

@@ -20,7 +20,7 @@ func TestAgentInTheSandbox(t *testing.T) {
 		{nil, nil, tracker.OK, "command: /opt/bot is not on this host, and is looked for in the sandbox"},
 		{new(true), nil, tracker.OK, "command: /opt/bot is in the sandbox"},
 		{new(false), nil, tracker.Fail, "command: /opt/bot is not in the sandbox"},
-		{new(false), []string{"make bot"}, tracker.Warn, "command: /opt/bot is not in the sandbox, unless setup or before brings it"},
+		{new(false), []string{"make bot"}, tracker.Warn, "command: /opt/bot is not in the sandbox, unless setup or before installs it"},
 	} {
 		d := &doctor{app: &compose.App{}, inside: "/opt/bot"}
 		d.inSandbox(&compose.Parts{Config: config.Config{Agent: "command", Setup: c.setup}}, c.has)
