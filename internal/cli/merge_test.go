@@ -88,6 +88,36 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 	}
 }
 
+// A conflict is reported once, and --all tries the branch again only after somebody has changed it.
+func TestMergeAllTriesAConflictOnce(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	for _, key := range []string{"a", "b", "c", "d"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add "+key+"\n")
+	}
+	program := m.program(t, "agent", `cat >/dev/null; file=$RALPH_ISSUE_KEY.txt; [ $RALPH_ISSUE_KEY != b ] || file=a.txt; echo $RALPH_ISSUE_KEY >$file
+git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'
+`)
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got := m.run(t, nil, append(own, "merge", "--all")...)
+	if got.status != exit.Incomplete || strings.Count(got.stdout, "the issue is closed\n") != 3 || strings.Count(got.stderr, "b does not fit the others") != 1 {
+		t.Errorf("%+v", got)
+	}
+	got = m.run(t, nil, append(own, "merge", "--all")...)
+	if got.status != exit.Incomplete || strings.Contains(got.stderr, "b  started") || !strings.Contains(got.stderr, "b is left to you: rebase ralph/b onto m") {
+		t.Errorf("once more: %+v", got)
+	}
+	m.git(t, "branch", "-f", "ralph/b", "ralph/c") // as a person would who has solved it
+	if got := m.run(t, nil, append(own, "merge", "--all")...); strings.Contains(got.stderr, "left to you") {
+		t.Errorf("solved: %+v", got)
+	}
+}
+
 // All messages of a merge use the same name for an issue, whatever its key is.
 func TestMergeCallsAnIssueByOneName(t *testing.T) {
 	t.Parallel()

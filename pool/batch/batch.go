@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,7 @@ type Merger struct {
 	Interrupt <-chan struct{} // asks the checks to end; may be nil
 
 	tries int
+	said  []string // of branches that do not fit the others
 }
 
 // Stack is a list of branches merged on top of each other. No ref holds its commits yet.
@@ -153,7 +155,10 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 			return nil, err
 		}
 		if conflict != "" {
-			m.Says(fmt.Sprintf("%s does not fit the others: %s", b.Key, conflict))
+			if text := fmt.Sprintf("%s does not fit the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
+				m.said = append(m.said, text)
+				m.Says(text)
+			}
 			return nil, nil
 		}
 		s.Tip, s.Keys = commit, append(s.Keys, b.Key)

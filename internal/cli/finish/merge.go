@@ -25,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const mergeLong = `Merge an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
@@ -171,11 +172,17 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 			}
 		}
 		reason, flag := last.Verdict.Reason, ""
+		conflict, err := conflicting(ctx, p, runs)
+		if err != nil {
+			return nil, nil, err
+		}
 		if issue, err := p.Backlog.Get(ctx, key); err != nil {
 			a.UI.Warn(fmt.Sprintf("%s is left out: %s", p.Names(ctx)(key), err))
 			continue
 		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
+		} else if conflict.Code != "" {
+			reason = conflict
 		} else if last.ID == "" || last.Verdict.Unattended() {
 			rest = append(rest, key)
 			continue
@@ -188,6 +195,19 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
 	}
 	return rest, left, nil
+}
+
+// conflicting returns why the latest run could not rebase the branch, if nobody has changed the branch since; zero: no conflict.
+func conflicting(ctx context.Context, p *compose.Parts, runs []journal.Record) (why journal.Reason, err error) {
+	if len(runs) == 0 || runs[len(runs)-1].Verdict.Reason.Code != journal.ReasonConflict {
+		return why, nil
+	}
+	last := runs[len(runs)-1]
+	refs, err := p.Repo.Git().Refs(ctx, git.Heads+last.Branch)
+	if refs[git.Heads+last.Branch] == last.Tip {
+		why = last.Verdict.Reason
+	}
+	return why, err
 }
 
 // merger returns the worker that merges branches into the base.
