@@ -56,3 +56,14 @@ func TestPolicyBeforeARunGoesOn(t *testing.T) {
 		t.Errorf("%+v, %d iterations", r.Verdict, len(r.Facts.Iterations))
 	}
 }
+
+// The failure of a host command has the line that tells the cause, which is not always the last.
+func TestFailureOfAHostCommand(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Before = []string{"echo \"fatal: transport 'file' not allowed\"; echo 'Failed to clone a second time, aborting'; exit 1"}
+	f.issue("a")
+	if r := f.one(); !strings.Contains(r.Verdict.Reason.Detail, "exit status 1: fatal: transport 'file' not allowed") {
+		t.Errorf("%+v", r.Verdict)
+	}
+}

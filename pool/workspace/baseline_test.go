@@ -74,6 +74,7 @@ func TestCauseOfAFailure(t *testing.T) {
 		"npm error Missing script: \"nope\"\nnpm error\nnpm error A complete log of this run is in a folder\n": `npm error Missing script: "nope"`,
 		"  ModuleNotFoundError: No module named 'app'\n\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n":          "ModuleNotFoundError: No module named 'app'",
 		"sh: 1: tool: not found\n": "sh: 1: tool: not found",
+		"fatal: transport 'file' not allowed\nfatal: clone of 'a' into submodule path 'b' failed\nFailed to clone 'b' a second time, aborting\n":                                         "fatal: transport 'file' not allowed",
 		"Your requirements could not be resolved.\n\n  Problem 1\n    - It requires php >=9 but your php version (8.4) does not satisfy that requirement.\n":                             "- It requires php >=9 but your php version (8.4) does not satisfy that requirement.",
 		"  curl error 56 while downloading https://a.example: C  \n  ONNECT tunnel failed        \n\ninstall [--prefer-source] [--dev]\n":                                                "curl error 56 while downloading https://a.example: C",
 		"npm ERR! code CERT\nnpm ERR! request to HOST failed, reason: self-signed certificate\n\nnpm ERR! A complete log of this run can be found in:\nnpm ERR!     /home/agent/x.log\n": "npm ERR! request to HOST failed, reason: self-signed certificate",

@@ -93,7 +93,7 @@ func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
 		case err != nil:
 			return fmt.Errorf("host command %q: %w", line, err)
 		case exit.Code != 0:
-			return fmt.Errorf("host command %q: exit status %d: %s", line, exit.Code, lastLine(tail.String()))
+			return fmt.Errorf("host command %q: exit status %d: %s", line, exit.Code, Cause(tail.String()))
 		case cerr != nil:
 			return cerr
 		}
@@ -108,17 +108,19 @@ func lastLine(s string) string {
 
 // causal matches lines that state why a program has failed. Many outputs end with other lines, such as a summary or the place of
 // a log.
-var causal = pattern.Lazy(`[Ee]rror(: | \d+ )|does not satisfy|(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
+var causal = pattern.Lazy(`[Ee]rror(: | \d+ )|^fatal: |does not satisfy|(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
+
+// repeated matches lines of pip, and of git's submodules, that only repeat that something has failed.
+var repeated = pattern.Lazy(`error: subprocess-exited-with-error$|^fatal: clone of .* failed$`)
 
 // npmLog matches npm's note on the place of its log inside the sandbox.
 var npmLog = pattern.Lazy(`(?m)^.*A complete log of this run.*?(:\n.*)?$`)
 
-// Cause returns the last line of a program's output that states a cause, or else the last line. Below the error of a build pip
-// repeats that there was one.
+// Cause returns the last line of a program's output that states a cause, or else the last line.
 func Cause(s string) string {
 	s = npmLog().ReplaceAllString(s, "")
 	for _, line := range slices.Backward(strings.Split(s, "\n")) {
-		if causal().MatchString(line) && !strings.HasSuffix(line, "error: subprocess-exited-with-error") {
+		if causal().MatchString(line) && !repeated().MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}
