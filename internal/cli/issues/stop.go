@@ -49,8 +49,8 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
-				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away; "+
-					"a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]))
+				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away (ralph edit %s); "+
+					"a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]), screen.CleanLine(key))
 			}
 		}
 		return err
