@@ -8,6 +8,7 @@ if [ $# -eq 0 ]; then
 fi
 failed=0
 for name in "$@"; do
+	[ -n "$name" ] || continue # the gate on main is of no issue
 	if sh "checks/$name.sh"; then
 		echo "ok   $name"
 	else
