@@ -228,13 +228,19 @@ func pythonGate(prefix string) []Line {
 	}
 }
 
-// pipSetup also installs pytest where the tests need it and no requirement names it.
+// pipSetup also installs pytest where tests or settings need it and no requirement names it.
 func pipSetup() (lines []Line) {
+	brought := []Clue{
+		{Files: []string{"requirements.txt", "requirements-dev.txt", "setup.py"}, Words: []string{"pytest"}},
+		inPyproject(`"pytest`, `'pytest`),
+	}
 	for _, line := range pipInstalls() {
-		line.If, line.Unless, line.Shell = append(line.If, forPytest()), []Clue{namesPytest()}, line.Shell+" pytest"
+		for _, needs := range []Clue{forPytest(), namesPytest()} {
+			lines = append(lines, Line{If: append(slices.Clone(line.If), needs), Unless: brought, Shell: line.Shell + " pytest"})
+		}
 		lines = append(lines, line)
 	}
-	return append(lines, pipInstalls()...)
+	return lines
 }
 
 // pipInstalls returns the lines that install a project's declared dependencies.
@@ -261,11 +267,12 @@ func pipInstalls() []Line {
 func pipGate() []Line {
 	const inside, outside = ".venv/bin/python -m ", "python3 -m "
 	made, project := Clue{Files: []string{"requirements-dev.txt", "requirements.txt", "setup.py"}}, inPyproject("[project]")
-	named := Clue{Files: append(slices.Clone(made.Files), "pyproject.toml", "setup.cfg"), Words: []string{"pytest"}}
 	return []Line{
-		{If: []Clue{named}, Shell: inside + "pytest"},
+		{If: []Clue{made, namesPytest()}, Shell: inside + "pytest"},
+		{If: []Clue{project, namesPytest()}, Shell: inside + "pytest"},
 		{If: []Clue{made, forPytest()}, Shell: inside + "pytest"},
 		{If: []Clue{project, forPytest()}, Shell: inside + "pytest"},
+		{If: []Clue{namesPytest()}, Shell: outside + "pytest"},
 		{If: []Clue{forPytest()}, Shell: outside + "pytest"},
 		{If: []Clue{made}, Shell: inside + "unittest"},
 		{If: []Clue{project}, Shell: inside + "unittest"},
