@@ -85,7 +85,7 @@ func TestNewAgentIsEverywhere(t *testing.T) {
 			}
 		}
 	}
-	run(2, []string{"--agent (claude-code, codex, command, newcomer)"}, "init")
+	run(2, []string{"--agent (claude-code, codex, newcomer, or command with"}, "init")
 	run(0, nil, "init", "--agent", "newcomer", "--sandbox", "auto", "--gate", "test -f hello.txt")
 	for name, want := range map[string]string{".ralph/Dockerfile": "RUN npm install --global newcomer-cli@1.0.0\n", ".ralph/.env.example": "NEWCOMER_KEY=\n"} {
 		if text, err := os.ReadFile(filepath.Join(string(r), name)); err != nil || !strings.Contains(string(text), want) {

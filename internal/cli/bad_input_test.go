@@ -92,15 +92,15 @@ func TestBadInput(t *testing.T) {
 		{name: "cost since before all", args: []string{"cost", "--since=99999999999d"}, status: 2, want: `--since: 99999999999d goes back before 1970`},
 		{name: "limit of a label", args: []string{"config", "--parallel-by-label=a=99999999999999999999"}, status: 2, want: `--parallel-by-label: "a=99999999999999999999" has no whole number from 1 to 2147483647 after the equals sign`},
 		{name: "remote", args: []string{"status", "--remote=nowhere"}, status: 2, want: `there is no remote "nowhere"; add it with: git remote add nowhere URL`},
-		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, command) and --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
+		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, or command with --agent-command 'PROGRAM ARG…') and --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
 		{name: "init without sandbox", args: []string{"init", "--agent=codex"}, status: 2, want: `there is no terminal to ask on; give --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
 		{
 			name: "init without program", args: []string{"init", "--agent=command", "--sandbox=none"}, status: 2,
-			want: `there is no terminal to ask on; give --agent-command ('PROGRAM ARG…'), or --yes to take what is proposed`,
+			want: `--agent command needs --agent-command 'PROGRAM ARG…'`,
 		},
 		{
 			name: "init without a program to propose", args: []string{"init", "--yes", "--agent=command"}, status: 2,
-			want: `--yes finds no agent in PATH to propose; give --agent-command ('PROGRAM ARG…')`,
+			want: `--agent command needs --agent-command 'PROGRAM ARG…'`,
 		},
 		{
 			name: "init with a program for another agent", args: []string{"init", "--agent=codex", "--agent-command=x"}, status: 2,

@@ -267,11 +267,13 @@ func refusesRoot(a *compose.App) bool {
 func missing(a *compose.App, c scaffold.Choices, yes bool) error {
 	var flags []string
 	choices := a.Choices()
+	const own = "--agent-command 'PROGRAM ARG…'"
 	if c.Agent == "" {
-		flags = append(flags, "--agent ("+strings.Join(choices["agent"], ", ")+")")
-	}
-	if c.Agent != "" && a.About(c.Agent).Program == "" && len(c.Command) == 0 {
-		flags = append(flags, "--agent-command ('PROGRAM ARG…')")
+		commanded := strings.Join(a.Commanded(), " or ")
+		rest := slices.DeleteFunc(slices.Clone(choices["agent"]), func(name string) bool { return slices.Contains(a.Commanded(), name) })
+		flags = append(flags, "--agent ("+strings.Join(rest, ", ")+", or "+commanded+" with "+own+")")
+	} else if a.About(c.Agent).Program == "" && len(c.Command) == 0 {
+		return exit.Usagef("--agent %s needs %s", c.Agent, own)
 	}
 	if c.Sandbox == "" {
 		flags = append(flags, "--sandbox ("+strings.Join(choices["sandbox"], ", ")+")")
