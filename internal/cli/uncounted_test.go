@@ -48,9 +48,11 @@ func TestEstimateEndsARun(t *testing.T) {
 	has(got.stderr, "200000 tokens (estimate-tokens) and $2.00 (estimate-usd)", "$4.00 spent of $3.00 (an estimate for 400000 tokens)")
 	got = m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--estimate-usd=0")
 	has(got.stderr, "estimate-usd is 0")
-	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true").stdout, "under a budget each of its iterations counts as 200000 tokens (estimate-tokens) and $2.00 (estimate-usd)",
-		"--agent; ralph's proxy counts that itself with --sandbox native")
-	if text := m.run(t, nil, "doctor", "--sandbox=native", "--agent-command=true").stdout; strings.Contains(text, "nobody counts") && strings.Contains(text, "ralph's proxy") {
+	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true").stdout,
+		"ok    metering      nobody counts what agent command uses: its cost is unknown; under a budget each of its iterations counts as "+
+			"200000 tokens (estimate-tokens) and $2.00 (estimate-usd)\n")
+	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--budget-usd=3").stdout, "warn  metering", "--agent; ralph's proxy counts that itself with --sandbox native")
+	if text := m.run(t, nil, "doctor", "--sandbox=native", "--agent-command=true", "--budget-usd=3").stdout; strings.Contains(text, "nobody counts") && strings.Contains(text, "ralph's proxy") {
 		t.Errorf("the sandbox that is chosen is proposed: %s", text)
 	}
 	if got = m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); strings.Contains(got.stderr, "nobody counts") {

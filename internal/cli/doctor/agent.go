@@ -170,7 +170,9 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	}
 	c.Review, _ = d.app.Reviewer(p.Config, provider) // the check of the reviewer reports it
 	uncounted, unpriced := hint.Uncounted(c), hint.Unpriced(c)
-	if uncounted != "" {
+	if uncounted != "" && c.Estimated() == (loop.Budget{}) { // nothing depends on it
+		d.ok("metering", uncounted)
+	} else if uncounted != "" {
 		fix := "an agent of which ralph knows what it uses: --agent"
 		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {
 			fix += "; ralph's proxy counts that itself with --sandbox native, docker or podman"
