@@ -19,6 +19,7 @@ import (
 type Board struct {
 	backlog.Plan
 	Review  []Reviewed
+	Ran     map[string]string // by key: id of the latest run of a ready issue
 	Said    map[string]string // by key, for issues that wait for a person: how the latest run ended; untrusted text
 	At      time.Time         // time of the data; zero: none yet
 	Problem string            // error of the latest read; empty: it succeeded
@@ -60,9 +61,12 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	defer context.AfterFunc(s.life, cancel)()
 	began := time.Now()
 	plan, err := parts.Pool.Plan(ctx)
-	var said map[string]string
+	var said, ran map[string]string
 	if err == nil {
 		said, err = parts.earlier(ctx, plan.Skipped)
+	}
+	if err == nil {
+		ran, err = parts.ran(ctx, plan.Work)
 	}
 	var review []Reviewed
 	if err == nil {
@@ -71,7 +75,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan, Review: review, Said: said, At: began}
+		p.board = Board{Plan: plan, Review: review, Said: said, Ran: ran, At: began}
 		p.queue.Store(newQueue(plan))
 	}
 	p.looked = time.Now()
@@ -124,6 +128,23 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 		}
 	}
 	return out, nil
+}
+
+// ran returns the ids of the issues' latest runs, by key.
+func (p *Parts) ran(ctx context.Context, list []tracker.Issue) (map[string]string, error) {
+	var keys []string
+	for _, i := range list {
+		keys = append(keys, i.Key)
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	runs, err := p.Store.Find(ctx, journal.Query{Keys: keys, Kind: journal.KindIssue, Latest: true})
+	out := map[string]string{}
+	for _, r := range runs {
+		out[r.Key] = r.ID
+	}
+	return out, err
 }
 
 // earlier sets the latest run of skipped issues that do not qualify or wait for a person. For the latter it also returns how

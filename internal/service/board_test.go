@@ -304,3 +304,28 @@ func TestBoardUnlabelled(t *testing.T) {
 		}
 	}
 }
+
+// What is ready and was worked before may be begun anew. Another try is what comes next anyway.
+func TestReadyIssueMayStartFresh(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 2)
+	p.Set("agent", `case $RALPH_ISSUE_KEY in task-1) exit 3;; esac; exec sleep 1000`)
+	p.Set("parallel", "1")
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventEnded, 1)
+	w.Until(t, "p", journal.EventStarted, 2)
+	p.Issue("task-1", "Said better") // which ends its wait
+	p.Issue("task-3", "New")
+	fresh := map[string]bool{}
+	servicetest.Eventually(t, func() bool {
+		b, err := s.Board(t.Context(), "p")
+		for _, i := range b.Issues(nil) {
+			fresh[i.Key] = i.Fresh()
+		}
+		_, read := fresh["task-3"]
+		return err == nil && read
+	})
+	if !fresh["task-1"] || fresh["task-3"] {
+		t.Errorf("may start fresh: %v", fresh)
+	}
+}

@@ -30,7 +30,7 @@ type Issue struct {
 	State  IssueState
 	Code   string // kind of the reason; new kinds may be added
 	Reason string // why it is not being worked; untrusted text
-	Run    string // id of the active run, of the run that is the reason, or of the latest run of an issue that does not qualify
+	Run    string // id of the active run, of the run that is the reason, or of the latest run of an issue that is ready or does not qualify
 	Where  string // for finished work the URL of its request, or its branch; empty: unknown
 }
 
@@ -39,6 +39,9 @@ type Issue struct {
 func (i Issue) Retries() bool {
 	return i.State != IssueReady && (i.Code != string(journal.SkipUnfit) || i.Run != "")
 }
+
+// Fresh reports whether it makes sense to work the issue again from the base, even if its next run would continue earlier commits.
+func (i Issue) Fresh() bool { return i.Retries() || i.State == IssueReady && i.Run != "" }
 
 // Issues returns the backlog in order: running issues, ready ones in the order in which they will start, then the rest.
 func (b Board) Issues(running []pool.Running) []Issue {
@@ -68,7 +71,7 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		add(f.Issue, IssueReady, "follow-up", string(f.Reason), "")
 	}
 	for _, i := range b.Work {
-		add(i, IssueReady, "", "", "")
+		add(i, IssueReady, "", "", b.Ran[i.Key])
 	}
 	for _, f := range b.HandOver {
 		add(f.Issue, IssueNeedsHuman, "rounds", string(f.Reason), "")
