@@ -19,6 +19,7 @@ import (
 type Board struct {
 	backlog.Plan
 	Review  []Reviewed
+	Samples map[string]string // by key: what Parts.Sample returns
 	Ran     map[string]string // by key: id of the latest run of a ready issue
 	Said    map[string]string // by key, for issues that wait for a person: how the latest run ended; untrusted text
 	At      time.Time         // time of the data; zero: none yet
@@ -75,7 +76,12 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan, Review: review, Said: said, Ran: ran, At: began}
+		p.board = Board{Plan: plan, Review: review, Said: said, Ran: ran, At: began, Samples: map[string]string{}}
+		for _, k := range plan.Skipped {
+			if parts.Sample != nil {
+				p.board.Samples[k.Issue.Key] = parts.Sample(k)
+			}
+		}
 		p.queue.Store(newQueue(plan))
 	}
 	p.looked = time.Now()

@@ -329,3 +329,33 @@ func TestReadyIssueMayStartFresh(t *testing.T) {
 		t.Errorf("may start fresh: %v", fresh)
 	}
 }
+
+// The sample of the format is called one, as elsewhere.
+func TestBoardKnowsTheSample(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 0)
+	s, _ := start(t, 0, p)
+	until(t, s, "p", in(service.Waiting))
+	parts, err := s.Parts("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.Sample = func(k backlog.Skipped) string {
+		return map[string]string{"Sample": "a sample"}[k.Issue.Title]
+	}
+	for key, title := range map[string]string{"one": "Sample", "two": "Mine"} {
+		p.Issue(key, title)
+		if err := parts.Tracker.Change(t.Context(), key, tracker.Change{RemoveLabels: []string{"no-human"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := s.Board(t.Context(), "p")
+	if err != nil || len(b.Skipped) != 2 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	for _, i := range b.Issues(nil) {
+		if want := map[string]string{"one": "a sample", "two": "lacks label no-human"}[i.Key]; i.Reason != want {
+			t.Errorf("%s: %q, want %q", i.Key, i.Reason, want)
+		}
+	}
+}

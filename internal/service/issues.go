@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"os"
 	"slices"
 
@@ -83,7 +84,7 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		}
 	}
 	for _, s := range later {
-		state, reason := stateOfSkip(s.Skip), report.Skip(s.Skip)
+		state, reason := stateOfSkip(s.Skip), cmp.Or(b.Samples[s.Issue.Key], report.Skip(s.Skip))
 		if b.waitsForItself(s.Issue.Key) {
 			state = IssueLeftOut
 		}

@@ -135,11 +135,14 @@ func WhyNot(s backlog.Skipped, name func(key string) string) string {
 }
 
 // reason is WhyNot with keys in place of names.
-func reason(s backlog.Skipped) string {
+func reason(s backlog.Skipped) string { return cmp.Or(Sample(s), hint.SkipReason(s.Issue.Key, s.Skip)) }
+
+// Sample describes the sample issue that `ralph init` writes; "" for other issues.
+func Sample(s backlog.Skipped) string {
 	if s.Issue.Title == scaffold.SampleTitle && s.Skip.Unfit.Code == tracker.UnfitLacks {
 		return "the sample of `ralph init`; write an issue of yours with `ralph new 'TITLE'`"
 	}
-	return hint.SkipReason(s.Issue.Key, s.Skip)
+	return ""
 }
 
 // Ungated reports a success without a gate: only the agent says that it works.

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -86,6 +87,7 @@ func (s *serving) openProject(
 		Tracker:  p.Backlog,
 		PickUp:   p.Labels[0],
 		InReview: p.ReviewLabel,
+		Sample:   look.Sample,
 		Merge:    hint.Commands().Merge,
 		Dir:      p.State,
 		Webhook:  hook,
