@@ -116,6 +116,27 @@ func jsProgram(name string) Image {
 	return Image{Lines: []string{"npm install --global " + name + " && npm cache clean --force"}}
 }
 
+// jsVersion is a version as package.json may name it: nothing else gets into a shell line.
+var jsVersion = pattern.Lazy(`^\d+(\.\d+){0,2}(-[0-9A-Za-z.-]+)?$`)
+
+// pinnedProgram is a program that npm has, in the version that packageManager names.
+func pinnedProgram(name string) Image {
+	i := jsProgram(name)
+	i.PinFile, i.Pinned = "package.json", func(text []byte) []string {
+		var project struct{ PackageManager string }
+		if json.Unmarshal(text, &project) != nil {
+			return nil
+		}
+		version, is := strings.CutPrefix(project.PackageManager, name+"@")
+		version, _, _ = strings.Cut(version, "+") // a digest, which npm does not take
+		if !is || !jsVersion().MatchString(version) {
+			return nil
+		}
+		return jsProgram(name + "@" + version).Lines
+	}
+	return i
+}
+
 func jsTools() []Tool {
 	registry := func(program string) Ask {
 		return Ask{Argv: []string{program, "config", "get", "registry"}, Name: "npm_config_registry"}
@@ -131,7 +152,7 @@ func jsTools() []Tool {
 			Gate:   jsScript("pnpm", "pnpm test", "pnpm -r test"),
 			Hosts:  []Ask{registry("pnpm"), npm},
 			Caches: []string{".local/share/pnpm/store"},
-			Image:  jsProgram("pnpm"),
+			Image:  pinnedProgram("pnpm"),
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
 		},
 		{

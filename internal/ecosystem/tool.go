@@ -44,6 +44,10 @@ type Image struct {
 	Packages []string // Debian packages
 	Lines    []string // shell lines, run as root after the packages are installed
 	Missing  []string // programs that neither provides; a person has to install them
+
+	// Pinned returns the lines to use instead if PinFile, a file of the project, pins a version; nil: it does not.
+	Pinned  func(text []byte) []string
+	PinFile string
 }
 
 // Manager is a program that installs versions of a tool. The tool's programs are links to it.

@@ -108,6 +108,11 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
 			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: named(here, dir, e.Registries),
 		}
+		if pinned := t.Image.Pinned; pinned != nil {
+			if text, err := fs.ReadFile(here, t.Image.PinFile); err == nil && pinned(text) != nil {
+				p.image.Lines = pinned(text)
+			}
+		}
 		if len(t.Lock) > 0 && !there(ecosystem.Clue{Files: t.Lock}) {
 			p.Unlocked, p.MakeLock = path.Join(dir, t.Lock[0]), within(dir, []string{t.MakeLock})[0]
 		}

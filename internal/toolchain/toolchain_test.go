@@ -1,8 +1,10 @@
 package toolchain
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -318,6 +320,25 @@ func TestProvable(t *testing.T) {
 		}
 		if got := Provable(dir, []string{c.gate}); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A project that pins its pnpm gets that one: another would fetch it at each start, or refuse.
+func TestImageHasThePinnedProgram(t *testing.T) {
+	t.Parallel()
+	for pin, want := range map[string]string{
+		"": "pnpm", "pnpm@9.15.0": "pnpm@9.15.0", "pnpm@9": "pnpm@9", "pnpm@9.1.0+sha512.ab12": "pnpm@9.1.0", "pnpm@10.0.0-rc.1": "pnpm@10.0.0-rc.1",
+		"yarn@4.1.0": "pnpm", "pnpm@1; rm -rf /": "pnpm", "pnpm@latest": "pnpm",
+	} {
+		dir := t.TempDir()
+		err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"packageManager": "`+pin+`", "scripts": {"test": "x"}}`), 0o600)
+		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "pnpm-lock.yaml"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		proposals, err := Propose(dir)
+		if lines := Image(proposals).Lines; err != nil || !slices.Equal(lines, []string{"npm install --global " + want + " && npm cache clean --force"}) {
+			t.Errorf("%s: %q, %v", pin, lines, err)
 		}
 	}
 }
