@@ -69,8 +69,7 @@ type Parts struct {
 	Folder func(ctx context.Context, run string) ([]byte, error)
 	// Elsewhere lists the records of runs in other processes. nil: there are none, or they are not shown.
 	Elsewhere func(ctx context.Context) ([]journal.Record, error)
-	// Sample describes an issue that only shows the format, or returns "". May be nil.
-	Sample func(backlog.Skipped) string
+	Sample    func(backlog.Skipped) string // describes an issue that only shows the format, or returns ""; nil: none does
 	// Held returns why Work currently starts nothing, or nil. May be nil: then only Pool has such reasons.
 	Held func() error
 }

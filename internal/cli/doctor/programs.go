@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/toolchain"
@@ -54,6 +55,13 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 // tools checks that the programs of setup and gate exist. It cannot look into an image.
 func (d *doctor) tools(p *compose.Parts) {
 	provider, err := d.app.SandboxRegistry(p).Lookup(p.SandboxName())
+	if err == nil && p.Image == "" && provider.Capabilities().Isolated() && !compose.ShowsHost(provider) { // it is ralph's own
+		file := filepath.Join(scaffold.Dir, scaffold.ImageFile(p.SandboxName()))
+		if wanted, has := toolchain.OldNode(p.Top, filepath.Join(p.Top, file)); wanted != "" {
+			d.warn("tools", fmt.Sprintf("package.json wants Node.js %s, and the image of %s has %d", wanted, file, has),
+				"name a newer image after FROM there, and: ralph image build")
+		}
+	}
 	if err != nil || provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
 		return
 	}

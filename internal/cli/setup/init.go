@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -120,7 +121,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		}
 	}
 	if !a.UI.Quiet { // last, because a build may print more than a screen
-		printNext(a, choices, build && err == nil)
+		printNext(a, top, choices, build && err == nil)
 	}
 	return err
 }
@@ -327,7 +328,7 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 }
 
 // printNext prints the next steps. built means that the image is built.
-func printNext(a *compose.App, c scaffold.Choices, built bool) {
+func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 	a.UI.Printf("\nNext:\n")
 	step := 0
 	next := func(format string, args ...any) {
@@ -365,6 +366,10 @@ func printNext(a *compose.App, c scaffold.Choices, built bool) {
 	if inside && len(c.Tools.Missing) > 0 {
 		next("Write into .ralph/%s how to install %s, which setup or gate runs: ralph knows no package that would do.",
 			scaffold.ImageFile(c.Sandbox), strings.Join(c.Tools.Missing, " and "))
+	}
+	if wanted, has := toolchain.OldNode(top, filepath.Join(top, scaffold.Dir, scaffold.ImageFile(c.Sandbox))); inside && wanted != "" {
+		next("Name a newer image after FROM in .ralph/%s: package.json wants Node.js %s, and this one has %d.",
+			scaffold.ImageFile(c.Sandbox), screen.CleanLine(wanted), has)
 	}
 	if inside && !built {
 		next("ralph image build       makes the image that agents and checks run in.")
