@@ -73,7 +73,7 @@ type Scope struct {
 // has removed worktrees deleted.
 func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
 	locks, err := s.locks()
-	all := append(locks, s.garbled()...)
+	all := append(locks, s.garbled(s.Refs...)...)
 	if thorough { // before the entries: git searches all refs for a commit
 		refs, errRefs := s.brokenRefs(ctx, s.Refs...)
 		all, err = append(all, refs...), errors.Join(err, errRefs)

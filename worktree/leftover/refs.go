@@ -22,15 +22,7 @@ func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 	if err != nil && ctx.Err() != nil {
 		return false, err // any other error is about the user's own refs
 	}
-	for _, l := range s.garbled() {
-		if slices.ContainsFunc(refs, func(name string) bool {
-			path := filepath.Join(s.Common, filepath.FromSlash(name))
-			return l.Where == path || strings.HasSuffix(name, "/") && strings.HasPrefix(l.Where, path+"/")
-		}) {
-			all = append(all, l)
-		}
-	}
-	for _, l := range all {
+	for _, l := range append(all, s.garbled(refs...)...) {
 		if _, err := l.Remove(ctx); err != nil {
 			return dropped, fmt.Errorf("remove the broken ref %s: %w", l.Where, err)
 		}
@@ -88,11 +80,15 @@ func (s Scope) connected(ctx context.Context, at map[string]string, refs ...stri
 	return err
 }
 
-// garbled lists ref files without a valid object name, for example empty ones after a power loss.
-func (s Scope) garbled() (all []Leftover) {
-	for _, prefix := range s.Refs {
-		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(prefix)), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".lock") {
+// garbled lists ref files without a valid object name, for example empty ones after a power loss. A name that ends in a slash means
+// all refs below it.
+func (s Scope) garbled(names ...string) (all []Leftover) {
+	for _, name := range names {
+		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err == nil && d.IsDir() && !strings.HasSuffix(name, "/"):
+				return fs.SkipDir
+			case err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".lock"):
 				return nil //nolint:nilerr // what is not there is not garbled
 			}
 			content, _, err := git.ReadRegular(path)
