@@ -2,11 +2,15 @@ package pool_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // Issues of a plan are worked as in a sweep: within the slots, and only if they still qualify.
@@ -52,6 +56,54 @@ func TestMissingPart(t *testing.T) {
 		remove(&c)
 		if _, err := pool.New(c); err == nil || err.Error() != "Run."+name+" is required" {
 			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// What a plan has asks the remote once before its agent begins: for base and branch, after the claim.
+func TestWorkPlannedAsksTheRemoteOnce(t *testing.T) {
+	t.Parallel()
+	for _, gate := range [][]string{nil, {"true"}} {
+		f := newFixture(t, commits)
+		bare := f.withRemote()
+		f.Config.Run.Gate = lines(gate...)
+		f.issue("before") // its gate has run on the base
+		f.one()
+		f.issue("a")
+		asked := filepath.Join(t.TempDir(), "asked")
+		script := fmt.Sprintf("#!/bin/sh\necho $(git --git-dir='%s' for-each-ref --format=claimed refs/ralph/claims/a) >>'%s'\nexec git-upload-pack \"$@\"\n", bare, asked)
+		if err := os.WriteFile(asked+".sh", []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.git(f.repo, "config", "remote.origin.uploadpack", asked+".sh")
+		var seen []byte
+		f.onStage(journal.StageWork, func(journal.Record) { seen, _ = os.ReadFile(asked) })
+		if r, err := f.pool().WorkPlanned(t.Context(), "a", nil); err != nil || r.Record.Verdict.Outcome != journal.Succeeded || r.Skip != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if string(seen) != "claimed\n" {
+			t.Errorf("with the gate %q it has asked like this: %q", gate, seen)
+		}
+		f.clean()
+	}
+}
+
+// Where the remote has no base for a request, the run ends before its agent begins, and gives the claim back.
+func TestWorkPlannedWithoutBase(t *testing.T) {
+	t.Parallel()
+	for _, gate := range [][]string{nil, {"true"}} {
+		f := newFixture(t, "exit 1")
+		bare := f.withRemote()
+		f.git(bare, "branch", "-m", "main", "moved")
+		f.Config.Run.Publish, f.Config.Run.Gate = journal.PublishRequest, lines(gate...)
+		f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+		f.issue("a")
+		r, err := f.pool().WorkPlanned(t.Context(), "a", nil)
+		if err != nil || !errors.Is(r.Unavailable, worktree.ErrRemote) || r.Record.Verdict.Outcome != journal.Interrupted {
+			t.Errorf("with the gate %q: %+v, %v; %v", gate, r.Record.Verdict, r.Unavailable, err)
+		}
+		if states, err := f.Config.Run.Repo.Claims(t.Context()); err != nil || !states["a"].Gone {
+			t.Errorf("claims: %+v, %v", states, err)
 		}
 	}
 }

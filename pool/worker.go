@@ -196,7 +196,9 @@ func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
 		}
 		t.base, t.tip, err = publish.MergeBase(s.early, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
 	} else if err == nil {
-		t.base, err = w.newBase(s.early)
+		t.base, err = w.c.Run.Repo.Base(s.early, w.c.Run.Base)
+		err = cmp.Or(err, base.Foreign(t.base, w.c.Run.Base, w.c.BranchPrefix))
+		t.base.Commit = "" // the run asks the remote, after the claim
 	}
 	if err == nil {
 		err = w.runner.CheckIdentity(s.early, true)

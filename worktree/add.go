@@ -108,9 +108,12 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 // choose picks the commit at which the run starts, and returns the ref updates for it.
 func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
-	there, err := r.RemoteTips(ctx, s.Branch)
-	if err != nil {
-		return nil, err
+	there := s.There
+	if there == nil {
+		var err error
+		if there, err = r.RemoteTips(ctx, s.Branch); err != nil {
+			return nil, err
+		}
 	}
 	remote := there[s.Branch]
 	if _, err := r.dropBroken(ctx, s); err != nil {

@@ -39,6 +39,14 @@ func (x *execution) conditions(ctx context.Context) string {
 // baseline runs setup and gate on the base. If the gate fails there, the agent is told. If the gate cannot run, the run ends: it
 // could not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
+	if x.task.Base.Commit == "" {
+		waiting, enough := x.stop.beginning(ctx)
+		x.task.Base, x.there, x.task.Failed = x.r.trees.Base(waiting, x.run.Branch)
+		enough()
+	}
+	if x.task.Failed != nil {
+		return s, nil //nolint:nilerr // Prepare reports it
+	}
 	x.addSecrets() // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
@@ -51,6 +59,9 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		Stream:  func(name string) (io.WriteCloser, error) { return x.events.Stream("baseline-" + name) },
 		Refused: x.events.Refused,
 	})
+	if took {
+		x.there = nil // the branch may have moved meanwhile
+	}
 	if err == nil && took {
 		x.reconcile(ctx)
 	}

@@ -47,4 +47,7 @@ func (r *Runner) Lot() *parking.Lot { return r.lot }
 func (r *Runner) Stamp(e journal.Event) journal.Event { return r.events.Stamp(e) }
 
 // Base returns the commit from which a run starts; see tree.Maker.
-func (r *Runner) Base(ctx context.Context) (worktree.Base, error) { return r.trees.Base(ctx) }
+func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
+	base, _, err := r.trees.Base(ctx)
+	return base, err
+}

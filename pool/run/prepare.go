@@ -24,6 +24,7 @@ import (
 // prepared is the place where the run works.
 type prepared struct {
 	base    worktree.Base        // start of the work; a rebase moves it
+	there   map[string]string    // see worktree.Spec.There
 	moved   bool                 // base is newer than at the start of this process; for reports
 	space   *workspace.Workspace // nil: no tree was made or found
 	made    *workspace.Made      // files of the user's host commands
@@ -110,7 +111,7 @@ func (x *execution) chooseBase(ctx, waiting context.Context) (err error) {
 	x.base = x.task.Base
 	switch {
 	case x.base.Commit == "":
-		x.base, err = x.r.Base(waiting)
+		x.base, x.there, err = x.r.trees.Base(waiting, x.run.Branch)
 	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
 		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // includes what was merged since the sweep began
 	}
@@ -135,7 +136,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 		x.space = x.newSpace(kept)
 		return nil
 	}
-	made, err := x.r.trees.Make(ctx, waiting, x.run, x.base, func(n sandboxes.Notice) {
+	made, err := x.r.trees.Make(ctx, waiting, x.run, x.base, x.there, func(n sandboxes.Notice) {
 		x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
 	})
 	if err != nil {

@@ -52,6 +52,8 @@ type Spec struct {
 	// Layers tests whether the sandbox can show a private tree over a layer; dir is for temporary files. If it is nil or
 	// fails, the tree is a plain checkout.
 	Layers func(ctx context.Context, dir string) error `json:"-"`
+	// There has the tips that Repo.RemoteTips returned after the claim, by branch. Nil: the remote is asked.
+	There map[string]string `json:"-"`
 	// From is the base commit of a detached tree's commit: files beyond it may be an agent's. Empty: no filter runs.
 	From string `json:"from,omitempty"`
 }

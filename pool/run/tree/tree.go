@@ -23,24 +23,24 @@ type Maker struct {
 }
 
 // Base returns the commit from which a run starts. With a remote it is the remote's tip of the base branch, because the local
-// branch may be old.
-func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
+// branch may be old. there has the remote's tips of that branch and of the others; nil: the remote was not asked.
+func (m *Maker) Base(ctx context.Context, others ...string) (base worktree.Base, there map[string]string, err error) {
 	c := m.Config
 	defer workspace.Await(ctx, "fetching "+cmp.Or(c.Base, "the base")+" from")()
-	base, err := c.Repo.Base(ctx, c.Base)
+	base, err = c.Repo.Base(ctx, c.Base)
 	remote := c.Repo.Remote()
 	if err != nil || remote == "" || c.Publish == journal.PublishMerge || c.Publish == journal.PublishNone {
-		return base, err
+		return base, nil, err
 	}
 	branch := strings.TrimPrefix(base.Name, remote+"/")
-	tips, err := c.Repo.RemoteTips(ctx, branch)
-	tip := tips[branch]
+	there, err = c.Repo.RemoteTips(ctx, append(others, branch)...)
+	tip := there[branch]
 	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.Into(base.Name, remote) == branch {
 		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it",
 			worktree.ErrRemote, remote, branch)
 	}
 	if err != nil || tip == "" {
-		return base, err
+		return base, there, err
 	}
 	base.Remote = branch
 	newer := c.Publish == journal.PublishRequest
@@ -50,11 +50,13 @@ func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
 	if newer {
 		base.Commit = tip
 	}
-	return base, err
+	return base, there, err
 }
 
 // Make makes the run's worktree, after it has removed those of earlier runs. Its waiting for a remote ends with waiting.
-func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktree.Base, warn func(sandboxes.Notice)) (*worktree.Tree, error) {
+func (m *Maker) Make(
+	ctx, waiting context.Context, run journal.Run, base worktree.Base, there map[string]string, warn func(sandboxes.Notice),
+) (*worktree.Tree, error) {
 	who, err := publish.Author(ctx, m.Config.Identity, m.Config.Tracker)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktre
 	defer workspace.Await(waiting, "fetching "+run.Branch+" from")()
 	return m.Config.Repo.Add(waiting, worktree.Spec{
 		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, Without: run.Without,
-		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who,
+		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who, There: there,
 	})
 }
 

@@ -54,7 +54,7 @@ func TestBase(t *testing.T) {
 			}
 			for mode, want := range tt.want {
 				m := &Maker{Config: &config.Config{Repo: repo, Base: "main", Publish: mode}}
-				got, err := m.Base(t.Context())
+				got, _, err := m.Base(t.Context())
 				switch {
 				case want == "" && errors.Is(err, worktree.ErrRemote):
 				case err != nil:
