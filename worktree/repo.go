@@ -111,7 +111,8 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	r.trash = trash.New(r.path("trash"), r.log)
 	r.trash.Empty()
 	claims := r.git
-	if r.remote, err = remote.Open(ctx, r.git, r.at.Top, remote.Options{Name: o.Remote, Credentials: o.Credentials, Sleep: o.Sleep}); err != nil {
+	about := remote.Options{Name: o.Remote, Objects: r.objects, Credentials: o.Credentials, Sleep: o.Sleep}
+	if r.remote, err = remote.Open(ctx, r.git, r.at.Top, about); err != nil {
 		return nil, err
 	}
 	if o.Remote != "" {

@@ -18,7 +18,8 @@ import (
 
 // Options configures a Remote.
 type Options struct {
-	Name string // empty: there is no remote
+	Name    string    // empty: there is no remote
+	Objects git.Store // of the clone
 	// Credentials returns user name and secret over HTTPS, and is called for each command; nil: the user's own credential
 	// helpers apply.
 	Credentials func(ctx context.Context) (user, secret string, err error)
@@ -31,12 +32,14 @@ type Remote struct {
 	Talk git.Runner // may talk to the remote
 	here git.Runner
 	name string
+
+	objects git.Store // of the clone
 }
 
 // Open makes a Remote for the clone that here is pinned to. Its commands run in the checkout at top, because a remote's
 // relative path starts there.
 func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
-	r := &Remote{here: here, name: o.Name}
+	r := &Remote{here: here, name: o.Name, objects: o.Objects}
 	if o.Name == "" {
 		return r, nil
 	}
@@ -89,6 +92,9 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 				continue
 			}
 			tips[b] = tip
+			if r.objects.Has(tip) {
+				continue
+			}
 			here, err := r.here.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
 			if err != nil && !git.Failed(err) {
 				return nil, err
