@@ -16,13 +16,13 @@ type Choice struct {
 func ParseChoice(text string) (Choice, error) {
 	agent, model, colon := strings.Cut(text, ":")
 	switch {
-	case agent == "" || strings.ContainsFunc(agent, odd):
+	case agent == "" || strings.ContainsFunc(agent, isSpaceOrControl):
 		return Choice{}, fmt.Errorf("%q is not AGENT or AGENT:MODEL", Clip(text, 60))
 	case colon && model == "":
 		return Choice{}, fmt.Errorf("%q names no model after the colon", Clip(text, 60))
 	}
 	if err := checkModel(Description{Models: true}, model); err != nil {
-		return Choice{}, ofAgent(agent, err)
+		return Choice{}, agentError(agent, err)
 	}
 	return Choice{agent, model}, nil
 }

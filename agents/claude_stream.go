@@ -13,15 +13,15 @@ import (
 // claudeDecoder decodes the output of `claude -p --output-format stream-json`.
 type claudeDecoder struct {
 	Stream
-	message    string // ID of the message that the main agent is writing
-	model      string // the main agent's model
-	usage      Tally  // usage of the messages since the last result, for a process that ends without another result
-	context    int64  // tokens of the main agent's latest request and its answer
-	apiError   string // error in the latest message that claude made up to report one
-	limitEnd   int64  // Unix time of the end of the rate limit that stopped claude
-	spent      Usage  // sum of all results
-	denied     []Denial
-	structured json.RawMessage
+	message      string // ID of the message that the main agent is writing
+	model        string // the main agent's model
+	usage        Tally  // usage of the messages since the last result, for a process that ends without another result
+	context      int64  // tokens of the main agent's latest request and its answer
+	apiError     string // error in the latest message that claude made up to report one
+	limitEnd     int64  // Unix time of the end of the rate limit that stopped claude
+	resultsUsage Usage  // sum of all results
+	denied       []Denial
+	structured   json.RawMessage
 }
 
 const maxStructured = 1 << 20
@@ -67,7 +67,7 @@ func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
 			ErrorStatus int64 `json:"error_status"`
 			Error       string
 		}](line)
-		d.wait(v.ErrorStatus, Clip(v.Error, 60))
+		d.setWaiting(v.ErrorStatus, Clip(v.Error, 60))
 		return []Event{{Kind: EventRetry, Text: fmt.Sprintf("retry %d of %d%s", v.Attempt, v.MaxRetries, d.Waiting)}}, err
 	case "permission_denied":
 		v, err := Read[struct {
@@ -75,7 +75,7 @@ func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
 			Message  string
 		}](line)
 		denial := Denial{Tool: Clip(v.ToolName, 60), Detail: Clip(v.Message, MaxDetail)}
-		d.deny(denial)
+		d.addDenial(denial)
 		return []Event{{Kind: EventDenied, Name: denial.Tool, Detail: denial.Detail}}, err
 	case "compact_boundary":
 		return []Event{{Kind: EventNotice, Text: "the context was compacted"}}, nil
@@ -87,7 +87,7 @@ func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
 	return nil, Unknown("system", head.Subtype)
 }
 
-func (d *claudeDecoder) wait(status int64, reason string) {
+func (d *claudeDecoder) setWaiting(status int64, reason string) {
 	d.Waiting, d.Class = "", StatusClass(status)
 	switch {
 	case status != 0:
@@ -98,8 +98,8 @@ func (d *claudeDecoder) wait(status int64, reason string) {
 	d.Class = cmp.Or(d.Class, claudeErrorClass(reason), Overload) // without either the service never answered
 }
 
-// deny keeps the first few refused calls.
-func (d *claudeDecoder) deny(denial Denial) {
+// addDenial keeps the first few refused calls.
+func (d *claudeDecoder) addDenial(denial Denial) {
 	if len(d.denied) < 8 {
 		d.denied = append(d.denied, denial)
 	}
@@ -285,33 +285,33 @@ func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 	usage := r.Models.Usage
 	if r.Models.models == 0 {
 		u, uerr := r.Usage.sum()
-		u.CostUSD = max(r.Cost-d.spent.CostUSD, 0)
+		u.CostUSD = max(r.Cost-d.resultsUsage.CostUSD, 0)
 		u, cerr := u.Sane()
 		usage, err = u, errors.Join(err, uerr, cerr)
 	}
-	d.Finished, d.spent, d.usage = true, d.spent.Add(usage), Tally{}
+	d.Finished, d.resultsUsage, d.usage = true, d.resultsUsage.Add(usage), Tally{}
 	if len(r.Structured) <= maxStructured && !bytes.Equal(r.Structured, []byte("null")) {
 		d.structured = r.Structured
 	}
 	if len(d.denied) == 0 { // there were no events
 		for _, denial := range r.Denials {
 			if denial != nil {
-				d.deny(Denial{Tool: Clip(denial.ToolName, 60), Detail: string(denial.ToolInput)})
+				d.addDenial(Denial{Tool: Clip(denial.ToolName, 60), Detail: string(denial.ToolInput)})
 			}
 		}
 	}
 	// A result that cannot be decoded is not a success.
 	d.Failure = nil
 	if is := string(r.IsError); r.Subtype != "success" || is != "" && is != "false" && is != "null" {
-		d.Failure = d.reported(r)
+		d.Failure = d.resultFailure(r)
 		return nil, err
 	}
 	events, serr := d.Begin(r.SessionID) // a failed result names a session that could not be resumed
 	return events, errors.Join(err, serr)
 }
 
-// reported returns the failure in a result.
-func (d *claudeDecoder) reported(r claudeResult) *Failure {
+// resultFailure returns the failure in a result.
+func (d *claudeDecoder) resultFailure(r claudeResult) *Failure {
 	message := cmp.Or(strings.TrimSpace(r.Result), strings.TrimSpace(r.Errors[0]), "claude reported "+r.Subtype)
 	limitEnd := d.limitEnd
 	if head, unix, ok := strings.Cut(Clip(message, MaxMessage), "|"); ok && strings.HasSuffix(head, "limit reached") {
@@ -363,6 +363,6 @@ func claudeErrorClass(name string) Class {
 // Finish returns the report on the process.
 func (d *claudeDecoder) Finish(e Ending) Report {
 	r := d.Report(e)
-	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.spent.Add(d.usage.Sum()), d.model, d.context, d.denied, d.structured
+	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.resultsUsage.Add(d.usage.Sum()), d.model, d.context, d.denied, d.structured
 	return r
 }

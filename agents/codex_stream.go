@@ -56,15 +56,15 @@ func (d *codexDecoder) decode(line []byte) ([]Event, error) {
 		d.usage = u
 		return nil, errors.Join(err, uerr)
 	case "turn.failed":
-		d.fails(v.Error.Message)
+		d.setFailure(v.Error.Message)
 		return nil, err
 	case "error":
 		if strings.HasPrefix(v.Message, "Reconnecting...") {
 			text := Clip(v.Message, MaxDetail)
-			d.waits(text)
+			d.setWaiting(text)
 			return []Event{{Kind: EventRetry, Text: text}}, err
 		}
-		d.fails(v.Message)
+		d.setFailure(v.Message)
 		return []Event{{Kind: EventNotice, Text: Clip(v.Message, MaxDetail)}}, err
 	case "item.started", "item.updated", "item.completed":
 		d.Waiting = ""
@@ -77,14 +77,14 @@ func (d *codexDecoder) decode(line []byte) ([]Event, error) {
 	return nil, Unknown(v.Type)
 }
 
-func (d *codexDecoder) waits(text string) {
+func (d *codexDecoder) setWaiting(text string) {
 	d.Waiting, d.Class = ": "+text, codexTextClass(text)
 	if d.Class == OtherFailure {
 		d.Class = Overload // the service was never reached
 	}
 }
 
-func (d *codexDecoder) fails(message string) {
+func (d *codexDecoder) setFailure(message string) {
 	d.Finished, d.Waiting = false, ""
 	d.Failure = codexFailure(message)
 }
@@ -100,7 +100,7 @@ func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 			return []Event{{Kind: EventMessage, Message: id, Text: i.Text}}, nil
 		}
 	case "command_execution", "mcp_tool_call", "collab_tool_call":
-		if kind != "item.updated" && d.first(id, completed) {
+		if kind != "item.updated" && d.isNewItem(id, completed) {
 			return i.tool(), nil
 		}
 	case "file_change", "web_search": // their details are known only at the end
@@ -130,17 +130,17 @@ func (i codexItem) tool() []Event {
 		e.Name, e.Detail = Clip(i.Server+"/"+i.Tool, 60), ""
 	case "file_change":
 		e.Detail = ""
-		others := -1
+		moreFiles := -1
 		for _, change := range i.Changes {
 			if change != nil {
-				others++
+				moreFiles++
 			}
 		}
 		if i.Changes[0] != nil {
 			e.Detail = Clip(i.Changes[0].Path, MaxDetail-20)
 		}
-		if others > 0 {
-			e.Detail = fmt.Sprintf("%s and %d more", e.Detail, others)
+		if moreFiles > 0 {
+			e.Detail = fmt.Sprintf("%s and %d more", e.Detail, moreFiles)
 		}
 	}
 	return []Event{e}
@@ -163,8 +163,8 @@ func (c *codexCommand) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// first reports whether an item has no tool event yet. An item without an ID never has one.
-func (d *codexDecoder) first(id string, completed bool) bool {
+// isNewItem reports whether an item has no tool event yet. An item without an ID never has one.
+func (d *codexDecoder) isNewItem(id string, completed bool) bool {
 	if d.started[id] {
 		if completed {
 			delete(d.started, id)

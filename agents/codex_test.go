@@ -154,7 +154,7 @@ func TestCodexFailures(t *testing.T) {
 func TestCodexUsage(t *testing.T) {
 	t.Parallel()
 	usage := func(name string) agents.Report {
-		_, report := decode(agents.Codex{}, agents.Ending{}, recorded(t, "codex", name)...)
+		_, report := decode(agents.Codex{}, agents.Ending{}, recordedLines(t, "codex", name)...)
 		return report
 	}
 	_, report := decode(agents.Codex{}, agents.Ending{}, codexDone)

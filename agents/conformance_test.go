@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents/agenttest"
 )
 
-func recorded(t testing.TB, folder, name string) []string {
+func recordedLines(t testing.TB, folder, name string) []string {
 	t.Helper()
 	r := loadRecordings(t, folder, name)[0]
 	return strings.Split(string(bytes.TrimSpace(r.stdout)), "\n")
@@ -28,7 +28,7 @@ func codexBulk(n int) []byte {
 
 // TestConformance: every built-in agent passes the suite.
 func TestConformance(t *testing.T) {
-	with := func(change func(*agents.Options)) agents.Options {
+	changedOptions := func(change func(*agents.Options)) agents.Options {
 		o := agents.Options{Command: []string{"./agent.sh"}}
 		change(&o)
 		return o
@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 				"--output-format":                {Args: []string{"--output-format=text"}},
 				"--dangerously-skip-permissions": {Args: []string{"--dangerously-skip-permissions"}},
 			},
-			Stream:  recorded(t, "claude", "write-commit"),
+			Stream:  recordedLines(t, "claude", "write-commit"),
 			Session: "412129a4-df73-4bf7-9ebe-7a279d4af101",
 			Silent:  true,
 			Bulk:    claudeBulk,
@@ -57,7 +57,7 @@ func TestConformance(t *testing.T) {
 				"--json":           {Args: []string{"--json"}},
 				"skip permissions": {Args: []string{"--yolo"}},
 			},
-			Stream:  recorded(t, "codex", "multi"),
+			Stream:  recordedLines(t, "codex", "multi"),
 			Session: "01a1fb35-6121-7612-a5db-bc6768247b48",
 			Silent:  true,
 			Bulk:    codexBulk,
@@ -66,9 +66,9 @@ func TestConformance(t *testing.T) {
 			Options: agents.Options{Command: []string{"./agent.sh", "--fast"}},
 			Refused: map[string]agents.Options{
 				"command":         {},
-				"model":           with(func(o *agents.Options) { o.Model = "m" }),
-				"effort":          with(func(o *agents.Options) { o.Effort = "low" }),
-				"permission mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
+				"model":           changedOptions(func(o *agents.Options) { o.Model = "m" }),
+				"effort":          changedOptions(func(o *agents.Options) { o.Effort = "low" }),
+				"permission mode": changedOptions(func(o *agents.Options) { o.PermissionMode = "plan" }),
 			},
 			Stream: []string{"working", "done <promise>COMPLETE</promise>"},
 		},

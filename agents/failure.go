@@ -55,9 +55,9 @@ func NotFound(program string) string {
 // failure returns why the process failed, or nil. The program's own report takes precedence over its exit status, and that over a
 // missing result.
 func (s *Stream) failure(e Ending) *Failure {
-	doing := ""
+	whileWaiting := ""
 	if s.Waiting != "" {
-		doing = " while it waited for its model service" + s.Waiting
+		whileWaiting = " while it waited for its model service" + s.Waiting
 	}
 	signal := signalOf(e)
 	switch {
@@ -69,11 +69,11 @@ func (s *Stream) failure(e Ending) *Failure {
 	case s.Failure != nil:
 		return s.Failure
 	case signal != "":
-		return Fail(Killed, "%s was ended by %s%s", s.Program, signal, doing)
+		return Fail(Killed, "%s was ended by %s%s", s.Program, signal, whileWaiting)
 	case s.Finished && e.ExitCode == 0:
 		return nil
 	case s.Finished:
-		return s.exited(e)
+		return s.exitFailure(e)
 	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // statuses of a shell or a container
 		return Fail(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
 	}
@@ -85,16 +85,16 @@ func (s *Stream) failure(e Ending) *Failure {
 		}
 	}
 	switch {
-	case doing != "":
-		return Fail(s.Class, "%s ended (status %d)%s", s.Program, e.ExitCode, doing)
+	case whileWaiting != "":
+		return Fail(s.Class, "%s ended (status %d)%s", s.Program, e.ExitCode, whileWaiting)
 	case e.ExitCode != 0:
-		return s.exited(e)
+		return s.exitFailure(e)
 	}
 	return Fail(OtherFailure, "%s ended without a result", s.Program)
 }
 
-// exited returns the failure of a process that exited without reporting a reason.
-func (s *Stream) exited(e Ending) *Failure {
+// exitFailure returns the failure of a process that exited without reporting a reason.
+func (s *Stream) exitFailure(e Ending) *Failure {
 	if line := Clip(lastLine(e.StderrTail), MaxMessage); line != "" {
 		return Fail(OtherFailure, "%s exited with status %d: %s", s.Program, e.ExitCode, line)
 	}

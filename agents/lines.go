@@ -86,10 +86,10 @@ func Unknown(parts ...string) error {
 
 // Sane returns the usage with implausible counts set to zero, which would spoil every sum, and ErrShape if there were any.
 func (u Usage) Sane() (Usage, error) {
-	const most = 1 << 48
+	const maxCount = 1 << 48
 	clean := u
 	for _, n := range []*int64{&clean.Input, &clean.Output, &clean.CacheRead, &clean.CacheWrite} {
-		if *n < 0 || *n > most {
+		if *n < 0 || *n > maxCount {
 			*n = 0
 		}
 	}

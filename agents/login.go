@@ -87,16 +87,16 @@ func FindService(a Agent, u User) (Service, error) {
 		return Service{}, fmt.Errorf("agent %s: %w: its model service is not known", a.Name(), ErrNoEndpoint)
 	}
 	for _, name := range d.Login.Elsewhere {
-		if u.value(name) != "" {
+		if u.variable(name) != "" {
 			return Service{}, fmt.Errorf("agent %s: %w: %s signs requests inside the agent", a.Name(), ErrNoEndpoint, name)
 		}
 	}
 	s := Service{
-		Name: d.Endpoint.Name, Upstream: cmp.Or(u.value(d.Endpoint.UpstreamEnv), d.Endpoint.Upstream),
-		Header: "Authorization", Format: "Bearer %s", Routes: d.Endpoint.Routes, Named: u.value(d.Endpoint.UpstreamEnv) != "",
+		Name: d.Endpoint.Name, Upstream: cmp.Or(u.variable(d.Endpoint.UpstreamEnv), d.Endpoint.Upstream),
+		Header: "Authorization", Format: "Bearer %s", Routes: d.Endpoint.Routes, Named: u.variable(d.Endpoint.UpstreamEnv) != "",
 	}
 	for _, key := range d.Login.Keys {
-		if value := u.value(key.Env); value != "" {
+		if value := u.variable(key.Env); value != "" {
 			s.Login, s.Env = key.Env, key.Env
 			s.Header, s.Format = cmp.Or(key.Header, s.Header), cmp.Or(key.Format, s.Format)
 			s.Secret = func(context.Context) (string, error) { return value, nil }
@@ -128,11 +128,11 @@ func (l Login) Path(u User) string {
 	if l.File == "" {
 		return ""
 	}
-	return filepath.Join(cmp.Or(u.value(l.DirEnv), filepath.Join(u.Home, l.Dir)), l.File)
+	return filepath.Join(cmp.Or(u.variable(l.DirEnv), filepath.Join(u.Home, l.Dir)), l.File)
 }
 
-// variables returns all variables that may hold secrets.
-func (l Login) variables() []string {
+// secretVariables returns all variables that may hold secrets.
+func (l Login) secretVariables() []string {
 	names := slices.Clone(l.Hidden)
 	for _, key := range l.Keys {
 		names = append(names, key.Env)
@@ -146,7 +146,7 @@ type User struct {
 	Home string   // home folder, for the agents' own logins
 }
 
-func (u User) value(name string) string {
+func (u User) variable(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -168,7 +168,7 @@ func Conceal(env []string, c Chain) []string {
 	var hidden []string
 	for _, a := range all {
 		d := a.Describe()
-		hidden = append(hidden, d.Login.variables()...)
+		hidden = append(hidden, d.Login.secretVariables()...)
 		if d.Endpoint != nil {
 			hidden = append(hidden, d.Endpoint.UpstreamEnv)
 		}
@@ -185,8 +185,8 @@ func Secrets(u User, list ...Agent) []string {
 	var out []string
 	for _, a := range list {
 		l := a.Describe().Login
-		for _, name := range l.variables() {
-			if value := u.value(name); value != "" {
+		for _, name := range l.secretVariables() {
+			if value := u.variable(name); value != "" {
 				out = append(out, value)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // Check rejects options that the agent does not support. The error is one line that names the option and how to fix it.
 func Check(a Agent, o Options) error {
 	d := a.Describe()
-	return ofAgent(a.Name(), cmp.Or(
+	return agentError(a.Name(), cmp.Or(
 		checkCommand(d, o.Command), checkModel(d, o.Model),
 		checkChoice(d, "effort", o.Effort, d.Efforts), checkChoice(d, "permission mode", o.PermissionMode, d.Modes),
 		checkArgs(o.Args, d.Owned), checkEnv(o.Env),
@@ -34,10 +34,10 @@ func (r Request) Check(a Agent) error {
 	default:
 		return Check(a, r.Options)
 	}
-	return ofAgent(a.Name(), err)
+	return agentError(a.Name(), err)
 }
 
-func ofAgent(name string, err error) error {
+func agentError(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func checkModel(d Description, model string) error {
 	switch {
 	case model != "" && !d.Models:
 		return unsupported(d, "a model")
-	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, odd):
+	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, isSpaceOrControl):
 		return fmt.Errorf("model %q: a model's name has no leading dash, no blanks and at most 256 characters", Clip(model, 60))
 	}
 	return nil
@@ -107,7 +107,7 @@ func checkArgs(args []string, owned map[string]string) error {
 func checkEnv(env []string) error {
 	for _, setting := range env {
 		name, _, ok := strings.Cut(setting, "=")
-		if !ok || name == "" || strings.ContainsFunc(name, odd) || hasNUL(setting) {
+		if !ok || name == "" || strings.ContainsFunc(name, isSpaceOrControl) || hasNUL(setting) {
 			return fmt.Errorf("environment %q: use NAME=value", Clip(name, 60))
 		}
 	}
@@ -117,10 +117,10 @@ func checkEnv(env []string) error {
 // Environ returns the environment of an Invocation: the agent's own settings, overridden by Options.Env, overridden by Vars, each
 // name once. An issue's title in Vars comes from outsiders: Environ removes NUL bytes and cuts settings at 64 KiB, because either
 // would keep the process from starting.
-func (r Request) Environ(own ...string) []string {
+func (r Request) Environ(agentEnv ...string) []string {
 	var joined []string
 	at := map[string]int{}
-	for _, setting := range slices.Concat(own, r.Options.Env, facts(r.Vars)) {
+	for _, setting := range slices.Concat(agentEnv, r.Options.Env, validVars(r.Vars)) {
 		name, _, _ := strings.Cut(setting, "=")
 		if i, ok := at[name]; ok {
 			joined[i] = setting
@@ -139,22 +139,22 @@ var uuid = pattern.Lazy(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 // UUID reports whether an ID has the form 8-4-4-4-12 of hexadecimal digits.
 func UUID(id string) bool { return uuid().MatchString(id) }
 
-// facts returns variables that are valid in the environment of a process.
-func facts(vars []string) []string {
-	const most = 64 << 10
-	fit := make([]string, 0, len(vars))
+// validVars returns variables that are valid in the environment of a process.
+func validVars(vars []string) []string {
+	const maxVar = 64 << 10
+	valid := make([]string, 0, len(vars))
 	for _, v := range vars {
 		v = strings.ToValidUTF8(strings.ReplaceAll(v, "\x00", ""), "\uFFFD")
-		if len(v) > most {
-			v = strings.ToValidUTF8(v[:most], "")
+		if len(v) > maxVar {
+			v = strings.ToValidUTF8(v[:maxVar], "")
 		}
 		if i := strings.IndexByte(v, '='); i > 0 {
-			fit = append(fit, v)
+			valid = append(valid, v)
 		}
 	}
-	return fit
+	return valid
 }
 
-func odd(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+func isSpaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func hasNUL(s string) bool { return strings.ContainsRune(s, 0) }

@@ -4,10 +4,10 @@ package agents
 // their messages, so Tally keeps several open, up to a limit.
 type Tally struct {
 	settled Usage
-	open    []counted // oldest first
+	open    []messageUsage // oldest first
 }
 
-type counted struct {
+type messageUsage struct {
 	message string
 	usage   Usage
 }
@@ -26,7 +26,7 @@ func (t *Tally) Note(message string, u Usage) {
 		t.settled = t.settled.Add(t.open[0].usage)
 		t.open = append(t.open[:0], t.open[1:]...)
 	}
-	t.open = append(t.open, counted{message, u})
+	t.open = append(t.open, messageUsage{message, u})
 }
 
 // Sum returns the usage of all messages.

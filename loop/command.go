@@ -21,17 +21,17 @@ type shell struct {
 // shell runs a command line. timedOut is set if its own timeout ended it. An error means that it is unknown whether it ran to its
 // end: the run was stopped, the sandbox is broken, or there is no sh.
 func (r *runner) shell(ctx context.Context, s shell) (exit sandboxes.Exit, timedOut bool, err error) {
-	if err := r.aborted(); err != nil {
+	if err := r.abortCause(); err != nil {
 		return exit, false, err
 	}
-	limited, stop := context.WithTimeoutCause(ctx, s.timeout, errCommand)
+	shellCtx, stop := context.WithTimeoutCause(ctx, s.timeout, errCommand)
 	defer stop()
-	exit, err = r.c.Sandbox.Exec(limited, sandboxes.Command{
+	exit, err = r.c.Sandbox.Exec(shellCtx, sandboxes.Command{
 		Argv: []string{"sh", "-c", s.line}, Env: s.env,
 		Stdout: s.stdout, Stderr: s.stderr,
 		Interrupt: r.c.Interrupt, Grace: r.c.Timers.Interrupt,
 	})
-	if stopped := r.aborted(); stopped != nil {
+	if stopped := r.abortCause(); stopped != nil {
 		return exit, false, stopped
 	}
 	switch {
@@ -40,15 +40,15 @@ func (r *runner) shell(ctx context.Context, s shell) (exit sandboxes.Exit, timed
 			exit.Code = 1 // death by a signal is never a success, whatever the sandbox reports
 		}
 		return exit, false, nil
-	case limited.Err() == nil:
+	case shellCtx.Err() == nil:
 		return exit, false, err
-	case errors.Is(context.Cause(limited), errCommand):
+	case errors.Is(context.Cause(shellCtx), errCommand):
 		return sandboxes.Exit{Code: 137, Signal: "SIGKILL"}, true, nil
 	}
-	return exit, false, context.Cause(limited)
+	return exit, false, context.Cause(shellCtx)
 }
 
-func stdin(s string) io.Reader {
+func stdinReader(s string) io.Reader {
 	if s == "" {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-func pieces(text ...string) []agents.Event {
+func messageParts(text ...string) []agents.Event {
 	var events []agents.Event
 	for _, t := range text {
 		id, rest, _ := strings.Cut(t, "|")
@@ -38,7 +38,7 @@ func TestSignalCountsInTheLatestMessage(t *testing.T) {
 		{"overlapping start", []string{"1|<promise><promise>COMPLETE</promise>"}, DefaultSignal},
 	} {
 		c := newCompletion(signals)
-		for _, e := range pieces(tt.said...) {
+		for _, e := range messageParts(tt.said...) {
 			c.add(e)
 		}
 		if got := c.signal(); got != tt.want {
@@ -95,12 +95,12 @@ func TestAnswer(t *testing.T) {
 		{"<no-change>open", "", false},
 		{"", "", false},
 	} {
-		got, ok := answer(tt.message, "no-change")
+		got, ok := taggedAnswer(tt.message, "no-change")
 		if got != tt.want || ok != tt.ok {
 			t.Errorf("answer(%q) = %q, %t; want %q, %t", tt.message, got, ok, tt.want, tt.ok)
 		}
 	}
-	long, _ := answer("<q>"+strings.Repeat("x", 1<<20)+"</q>", "q")
+	long, _ := taggedAnswer("<q>"+strings.Repeat("x", 1<<20)+"</q>", "q")
 	if len(long) > answerKept {
 		t.Errorf("%d bytes of an answer kept", len(long))
 	}

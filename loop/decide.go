@@ -8,56 +8,56 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// judge decides by facts how to continue after an iteration whose commits have been imported.
-func (r *runner) judge(ctx context.Context, t turn) step {
-	if s := r.stopped(ctx); s.end != "" {
+// decide determines by facts how to continue after an iteration whose commits have been imported.
+func (r *runner) decide(ctx context.Context, t turn) step {
+	if s := r.endIfStopped(ctx); s.end != "" {
 		return s
 	}
-	if t.broken != nil {
-		return r.broken(ctx, fmt.Errorf("iteration %d: %w", t.Number, t.broken))
+	if t.sandboxErr != nil {
+		return r.endBroken(ctx, fmt.Errorf("iteration %d: %w", t.Number, t.sandboxErr))
 	}
-	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.spent(ctx, r.res.Usage) {
+	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.budgetSpent(ctx, r.res.Usage) {
 		// The failure may be that the service refused the agent because of the budget.
 		return step{end: EndBudget}
 	}
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
-		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
-		r.failed = ""
+		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.agentBudget().Spent(r.agentUsage)) {
+		r.lastFailure = ""
 		return r.iterateAgain(ctx, t, MissingShare, feedbackShare)
 	}
 	if t.Failure != nil {
-		return r.judgeFailure(ctx, t)
+		return r.decideFailure(ctx, t)
 	}
-	r.failed = ""
+	r.lastFailure = ""
 	if r.c.Output != nil {
-		return r.judgeOutput(ctx, t)
+		return r.decideOutput(ctx, t)
 	}
-	return r.judgeMessage(ctx, t)
+	return r.decideMessage(ctx, t)
 }
 
-func (r *runner) judgeFailure(ctx context.Context, t turn) step {
+func (r *runner) decideFailure(ctx context.Context, t turn) step {
 	class := t.Failure.Class
 	switch {
-	case class.Unavailable() || class == agents.NotStarted && r.untouched(t):
+	case class.Unavailable() || class == agents.NotStarted && r.isUntouched(t):
 		return r.replaceAgent(t)
 	case class.Fatal() && !(t.Resumed && class == agents.BadRequest): // a new session may be accepted
 		return step{end: EndAgent}
-	case r.denied(t):
+	case r.lacksPermission(t):
 		return step{end: EndDenied}
 	}
 	kind := string(t.Ending) + " " + string(class)
-	if kind == r.failed && t.Commits == 0 {
+	if kind == r.lastFailure && t.Commits == 0 {
 		r.res.Repeated = true
 		return step{end: EndAgent}
 	}
-	r.failed = kind
+	r.lastFailure = kind
 	return r.iterateAgain(ctx, t, "", feedbackFailure(t.Failure))
 }
 
-// untouched reports whether the agent has not changed anything yet: if its program cannot be started then, it cannot be
+// isUntouched reports whether the agent has not changed anything yet: if its program cannot be started then, it cannot be
 // started for any issue. Later the run itself may be the cause.
-func (r *runner) untouched(t turn) bool {
-	return t.Number == r.began && (t.Number > 1 || r.res.Work.Commits == 0)
+func (r *runner) isUntouched(t turn) bool {
+	return t.Number == r.agentStart && (t.Number > 1 || r.res.Work.Commits == 0)
 }
 
 // replaceAgent continues with the next agent. The work of an unavailable agent counts towards no limit.
@@ -70,7 +70,7 @@ func (r *runner) replaceAgent(t turn) step {
 	if t.Commits == 0 {
 		r.res.Fruitless--
 	}
-	return step{feedback: feedbackNext(r.told)}
+	return step{feedback: feedbackNext(r.lastFeedback)}
 }
 
 // switchAgent switches to the next agent; false: there is none.
@@ -84,47 +84,47 @@ func (r *runner) switchAgent(last Iteration, why string) bool {
 	}
 	r.warn(fmt.Sprintf("agent %s %s; %s goes on", r.choice(), why, next.Choice()))
 	r.c.Agent, r.c.Options = next.Agent, next.Options
-	r.began, r.failed, r.mine = last.Number+1, "", agents.Usage{}
+	r.agentStart, r.lastFailure, r.agentUsage = last.Number+1, "", agents.Usage{}
 	return true
 }
 
-// share returns the budget of the current agent; zero: no limit of its own.
-func (r *runner) share() Budget { return r.c.Shares[r.choice()] }
+// agentBudget returns the budget of the current agent; zero: no limit of its own.
+func (r *runner) agentBudget() Budget { return r.c.Shares[r.choice()] }
 
 // choice returns the current agent and its model.
 func (r *runner) choice() agents.Choice {
 	return agents.Link{Agent: r.c.Agent, Options: r.c.Options}.Choice()
 }
 
-// denied reports whether missing permissions kept the agent from its work: another iteration would meet the same permissions.
-func (r *runner) denied(t turn) bool { return len(t.Denied) > 0 && r.res.Work.Commits == 0 }
+// lacksPermission reports whether missing permissions kept the agent from its work: another iteration would meet the same permissions.
+func (r *runner) lacksPermission(t turn) bool { return len(t.Denied) > 0 && r.res.Work.Commits == 0 }
 
-// judgeMessage decides by the agent's latest message. A question and a "no change" need no signal.
-func (r *runner) judgeMessage(ctx context.Context, t turn) step {
-	if question, ok := answer(t.message, tagQuestion); ok && question != "" {
+// decideMessage decides by the agent's latest message. A question and a "no change" need no signal.
+func (r *runner) decideMessage(ctx context.Context, t turn) step {
+	if question, ok := taggedAnswer(t.message, tagQuestion); ok && question != "" {
 		r.res.Question = question
 		return step{end: EndNeedsInfo}
 	}
-	reason, noChange := answer(t.message, tagNoChange)
-	work := r.res.Work.Commits > 0
+	reason, noChange := taggedAnswer(t.message, tagNoChange)
+	hasWork := r.res.Work.Commits > 0
 	switch {
-	case t.Signal == "" && !noChange && r.denied(t):
+	case t.Signal == "" && !noChange && r.lacksPermission(t):
 		return step{end: EndDenied}
 	case t.Signal == "" && !noChange:
 		return r.iterateAgain(ctx, t, MissingSignal, feedbackNoSignal(r.c.Signals))
-	case !work && !noChange && !r.c.WithoutCommits && r.denied(t):
+	case !hasWork && !noChange && !r.c.WithoutCommits && r.lacksPermission(t):
 		return step{end: EndDenied}
-	case !work && !noChange && !r.c.WithoutCommits:
+	case !hasWork && !noChange && !r.c.WithoutCommits:
 		return r.iterateAgain(ctx, t, MissingCommits, feedbackNoCommits)
 	}
-	if r.c.Accept != nil && work {
+	if r.c.Accept != nil && hasWork {
 		if err := r.c.Accept(ctx); err != nil {
 			r.res.Refusal = neutral.Excerpt(err.Error(), 1000)
 			return r.iterateAgain(ctx, t, MissingAccept, r.res.Refusal)
 		}
 	}
 	end := EndDone
-	if !work && noChange {
+	if !hasWork && noChange {
 		end = EndNoChange
 	}
 	s := r.finish(ctx, t, end)
@@ -134,8 +134,8 @@ func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	return s
 }
 
-// judgeOutput decides about a run with structured output, which needs neither commits nor the signal.
-func (r *runner) judgeOutput(ctx context.Context, t turn) step {
+// decideOutput decides about a run with structured output, which needs neither commits nor the signal.
+func (r *runner) decideOutput(ctx context.Context, t turn) step {
 	value, err := r.c.Output.extract(t.prose)
 	r.res.Output = &value
 	if err != nil {
@@ -158,8 +158,8 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 		return step{end: end}
 	}
 	err := r.c.Verify(ctx)
-	r.countOutside()
-	if s := r.stopped(ctx); s.end != "" {
+	r.countUsageOutside()
+	if s := r.endIfStopped(ctx); s.end != "" {
 		return s
 	}
 	if err != nil {
@@ -172,13 +172,13 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 // iterateAgain starts another iteration, unless a limit is reached. If commits exist, a limit other than the budget ends the run
 // only after the gate has run on them.
 func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feedback string) step {
-	end := r.limit(ctx, t.Number)
-	spent := t.Iteration
-	spent.Failure = nil // the refusal may have caused it
+	end := r.reachedLimit(ctx, t.Number)
+	lastIteration := t.Iteration
+	lastIteration.Failure = nil // the refusal may have caused it
 	switch {
-	case end == "" && !r.share().Spent(r.mine):
+	case end == "" && !r.agentBudget().Spent(r.agentUsage):
 		return step{feedback: feedback}
-	case end == "" && r.switchAgent(spent, "has spent its own budget"):
+	case end == "" && r.switchAgent(lastIteration, "has spent its own budget"):
 		return step{feedback: feedbackNext(feedback)}
 	case end == "":
 		end, r.res.OfAgent = EndBudget, true
@@ -192,8 +192,8 @@ func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feed
 	return step{end: end}
 }
 
-// spent reports whether, with this usage, the budget or a limit shared with other runs is used up.
-func (r *runner) spent(ctx context.Context, used agents.Usage) bool {
+// budgetSpent reports whether, with this usage, the budget or a limit shared with other runs is used up.
+func (r *runner) budgetSpent(ctx context.Context, used agents.Usage) bool {
 	if r.c.Budget.Spent(used) {
 		return true
 	}
@@ -204,9 +204,9 @@ func (r *runner) spent(ctx context.Context, used agents.Usage) bool {
 	return r.res.Full != nil
 }
 
-func (r *runner) limit(ctx context.Context, n int) End {
+func (r *runner) reachedLimit(ctx context.Context, n int) End {
 	switch {
-	case r.spent(ctx, r.res.Usage):
+	case r.budgetSpent(ctx, r.res.Usage):
 		return EndBudget
 	case n >= r.c.MaxIterations:
 		return EndMaxed
@@ -220,7 +220,7 @@ func (r *runner) limit(ctx context.Context, n int) End {
 func (r *runner) runGate(ctx context.Context, n int) step {
 	checks, err := r.checks(ctx, EventGate, n, r.c.Gate)
 	if err != nil {
-		return r.broken(ctx, err)
+		return r.endBroken(ctx, err)
 	}
 	r.res.Gate, r.res.GateRan, r.gatedInTurn = checks, true, true
 	return step{}

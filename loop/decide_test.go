@@ -14,13 +14,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-func fails(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func failWithOutput(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	_, _ = cmd.Stdout.Write([]byte("expected 1,\n\x1b[31mgot 2\n"))
 	return sandboxes.Exit{Code: 1}, nil
 }
 
-// turns is an agent of a stage with another behaviour in each iteration; the last one repeats.
-func turns(acts ...func(context.Context, sandboxes.Command) (sandboxes.Exit, error)) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+// inTurn is an agent of a fakeSandbox with another behaviour in each iteration; the last one repeats.
+func inTurn(acts ...func(context.Context, sandboxes.Command) (sandboxes.Exit, error)) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		a := acts[0]
 		if len(acts) > 1 {
@@ -30,9 +30,9 @@ func turns(acts ...func(context.Context, sandboxes.Command) (sandboxes.Exit, err
 	}
 }
 
-func exits(code int, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+func printAndExit(code int, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-		_, err := act(false, lines...)(ctx, cmd)
+		_, err := printLines(false, lines...)(ctx, cmd)
 		return sandboxes.Exit{Code: code}, err
 	}
 }
@@ -41,26 +41,26 @@ func TestNoChangeNeedsAPassingGate(t *testing.T) {
 	t.Parallel()
 	said := "say 1 <no-change>fixed in\x1b abc</no-change>"
 	for _, tt := range []struct {
-		name  string
-		agent func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
-		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
-		made  int
-		end   End
+		name    string
+		agent   func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		shell   func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		commits int
+		end     End
 	}{
-		{"by itself", act(false, said), nil, 0, EndNoChange},
-		{"with the signal", act(false, said+DefaultSignal), nil, 0, EndNoChange},
-		{"gate fails", act(false, said), fails, 0, EndNoProgress},
-		{"withdrawn", act(false, said, "say 2 wait"), nil, 0, EndNoProgress},
-		{"withdrawn, then done without a commit", act(false, said, done), nil, 0, EndNoProgress},
-		{"never closed", act(false, "say 1 <no-change>x"), nil, 0, EndNoProgress},
-		{"never opened", act(false, "say 1 x</no-change>"), nil, 0, EndNoProgress},
-		{"in a failed iteration", exits(3, said), nil, 0, EndAgent},
-		{"signal only", act(false, done), nil, 0, EndNoProgress},
-		{"with commits it is simply done", act(false, said), nil, 1, EndDone},
+		{"by itself", printLines(false, said), nil, 0, EndNoChange},
+		{"with the signal", printLines(false, said+DefaultSignal), nil, 0, EndNoChange},
+		{"gate fails", printLines(false, said), failWithOutput, 0, EndNoProgress},
+		{"withdrawn", printLines(false, said, "say 2 wait"), nil, 0, EndNoProgress},
+		{"withdrawn, then done without a commit", printLines(false, said, sayDone), nil, 0, EndNoProgress},
+		{"never closed", printLines(false, "say 1 <no-change>x"), nil, 0, EndNoProgress},
+		{"never opened", printLines(false, "say 1 x</no-change>"), nil, 0, EndNoProgress},
+		{"in a failed iteration", printAndExit(3, said), nil, 0, EndAgent},
+		{"signal only", printLines(false, sayDone), nil, 0, EndNoProgress},
+		{"with commits it is simply done", printLines(false, said), nil, 1, EndDone},
 	} {
-		c := staged(stage{agent: tt.agent, shell: tt.shell}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: tt.agent, shell: tt.shell}, &recorder{})
 		c.Gate = []Command{{Line: "make test"}}
-		c.Import = commits(tt.made)
+		c.Import = importCommits(tt.commits)
 		r := Run(t.Context(), c)
 		t.Run(tt.name, func(t *testing.T) {
 			wantEnd(t, r, tt.end)
@@ -74,19 +74,19 @@ func TestNoChangeNeedsAPassingGate(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		said  string
-		made  int
-		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
-		want  Missing
+		said    string
+		commits int
+		shell   func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		want    Missing
 	}{
 		"signal":  {"say 1 all good", 0, nil, MissingSignal},
-		"commits": {done, 0, nil, MissingCommits},
-		"gate":    {done, 1, fails, MissingGate},
-		"accept":  {done, 1, nil, MissingAccept},
+		"commits": {sayDone, 0, nil, MissingCommits},
+		"gate":    {sayDone, 1, failWithOutput, MissingGate},
+		"accept":  {sayDone, 1, nil, MissingAccept},
 		"failure": {"fail other", 1, nil, ""},
 	} {
-		conf := staged(stage{agent: act(false, c.said), shell: c.shell}, &diary{})
-		conf.Import, conf.MaxIterations = commits(c.made), 1
+		conf := fakeConfig(fakeSandbox{agent: printLines(false, c.said), shell: c.shell}, &recorder{})
+		conf.Import, conf.MaxIterations = importCommits(c.commits), 1
 		conf.Gate = []Command{{Line: "make test"}}
 		if name == "accept" {
 			conf.Accept = func(context.Context) error { return errors.New("a nested\nrepository") }
@@ -102,21 +102,21 @@ func TestMissing(t *testing.T) {
 func TestDeniedPermission(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lines []any
-		made  int
-		end   End
+		lines   []any
+		commits int
+		end     End
 	}{
 		"no commits":               {[]any{"deny Bash", "say 1 I may not"}, 0, EndDenied},
-		"it says that it is done":  {[]any{"deny Bash", done}, 0, EndDenied},
+		"it says that it is done":  {[]any{"deny Bash", sayDone}, 0, EndDenied},
 		"a failure too":            {[]any{"deny Bash", "fail other"}, 0, EndDenied},
 		"no login either":          {[]any{"deny Bash", "fail auth"}, 0, EndUnavailable},
-		"it could do without":      {[]any{"deny Bash", done}, 1, EndDone},
+		"it could do without":      {[]any{"deny Bash", sayDone}, 1, EndDone},
 		"it goes on without":       {[]any{"deny Bash", "say 1 hm"}, 1, EndMaxed},
 		"it asks":                  {[]any{"deny Bash", "say 1 <needs-info>May I?</needs-info>"}, 0, EndNeedsInfo},
 		"nothing needs to be done": {[]any{"deny Bash", "say 1 <no-change>x</no-change>"}, 0, EndNoChange},
 	} {
-		conf := staged(stage{agent: act(false, c.lines...)}, &diary{})
-		conf.Import, conf.MaxIterations = commits(c.made), 2
+		conf := fakeConfig(fakeSandbox{agent: printLines(false, c.lines...)}, &recorder{})
+		conf.Import, conf.MaxIterations = importCommits(c.commits), 2
 		r := Run(t.Context(), conf)
 		if r.End != c.end || len(r.Iterations) > 1 && c.end != EndMaxed {
 			t.Errorf("%s: %s after %d iterations, want %s", name, r.End, len(r.Iterations), c.end)
@@ -129,9 +129,9 @@ func TestDeniedPermission(t *testing.T) {
 
 func TestRunWithoutCommitsNeedsTheSignalAndTheGateOnly(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]End{done: EndDone, "say 1 hm": EndMaxed} {
-		c := staged(stage{agent: act(false, said)}, &diary{})
-		c.WithoutCommits, c.Import, c.MaxIterations = true, commits(0), 1
+	for said, want := range map[string]End{sayDone: EndDone, "say 1 hm": EndMaxed} {
+		c := fakeConfig(fakeSandbox{agent: printLines(false, said)}, &recorder{})
+		c.WithoutCommits, c.Import, c.MaxIterations = true, importCommits(0), 1
 		wantEnd(t, Run(t.Context(), c), want)
 	}
 }
@@ -139,40 +139,40 @@ func TestRunWithoutCommitsNeedsTheSignalAndTheGateOnly(t *testing.T) {
 func TestNeedsInfo(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []string{"", DefaultSignal} {
-		c := staged(stage{agent: act(false, "say 1 <needs-info>Which\x1b[1m colour?</needs-info>"+signal)}, &diary{})
-		c.Import = commits(0)
+		c := fakeConfig(fakeSandbox{agent: printLines(false, "say 1 <needs-info>Which\x1b[1m colour?</needs-info>"+signal)}, &recorder{})
+		c.Import = importCommits(0)
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndNeedsInfo)
 		if r.Question != "Which[1m colour?" || r.Signal != signal || len(r.Iterations) != 1 {
 			t.Errorf("question %q, signal %q", r.Question, r.Signal)
 		}
 	}
-	c := staged(stage{agent: act(false, "say 1 <needs-info>Which?</needs-info>", done)}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "say 1 <needs-info>Which?</needs-info>", sayDone)}, &recorder{})
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }
 
 func TestFeedbackReachesTheNextIteration(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		agent func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
-		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
-		made  int
-		want  []string
+		name    string
+		agent   func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		shell   func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		commits int
+		want    []string
 	}{
-		{"no signal", act(false, "say 1 hm"), nil, 1, []string{"without the completion signal `" + DefaultSignal}},
-		{"no commits", act(false, done), nil, 0, []string{"there are no commits", "<no-change>"}},
-		{"gate", act(false, done), fails, 1, []string{"`make test` failed with exit status 1", "~~~~~\nexpected 1,\n[31mgot 2\n~~~~~\n"}},
-		{"failure", exits(2), nil, 1, []string{"did not end well", "exit 2"}},
+		{"no signal", printLines(false, "say 1 hm"), nil, 1, []string{"without the completion signal `" + DefaultSignal}},
+		{"no commits", printLines(false, sayDone), nil, 0, []string{"there are no commits", "<no-change>"}},
+		{"gate", printLines(false, sayDone), failWithOutput, 1, []string{"`make test` failed with exit status 1", "~~~~~\nexpected 1,\n[31mgot 2\n~~~~~\n"}},
+		{"failure", printAndExit(2), nil, 1, []string{"did not end well", "exit 2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var prompts []string
-			c := staged(stage{agent: tt.agent, shell: tt.shell}, &diary{})
-			c.Agent = scripted{prompts: &prompts}
+			c := fakeConfig(fakeSandbox{agent: tt.agent, shell: tt.shell}, &recorder{})
+			c.Agent = scriptedAgent{prompts: &prompts}
 			c.Prompt = prompt.Prompt{Template: "{{feedback}}\nGo."}
 			c.Gate = []Command{{Line: "make test"}}
-			c.Import, c.MaxIterations = commits(tt.made), 2
+			c.Import, c.MaxIterations = importCommits(tt.commits), 2
 			Run(t.Context(), c)
 			if len(prompts) != 2 || prompts[0] != "Go." {
 				t.Fatalf("prompts %q", prompts)
@@ -203,8 +203,8 @@ func TestFailureClasses(t *testing.T) {
 		{agents.OtherFailure, EndAgent, 2},
 		{agents.Killed, EndAgent, 2},
 	} {
-		c := staged(stage{agent: act(false, "fail "+string(tt.class))}, &diary{})
-		c.Import = commits(0)
+		c := fakeConfig(fakeSandbox{agent: printLines(false, "fail "+string(tt.class))}, &recorder{})
+		c.Import = importCommits(0)
 		r := Run(t.Context(), c)
 		t.Run(string(tt.class), func(t *testing.T) {
 			wantEnd(t, r, tt.end)
@@ -221,12 +221,12 @@ func TestFailureClasses(t *testing.T) {
 // If the program disappears after agents have run, that says nothing about other issues.
 func TestProgramThatIsGoneLaterIsTheRunsOwn(t *testing.T) {
 	t.Parallel()
-	missing := act(false, "fail "+string(agents.NotStarted))
-	c := staged(stage{agent: missing}, &diary{})
-	c.Import = commits(1)
+	missing := printLines(false, "fail "+string(agents.NotStarted))
+	c := fakeConfig(fakeSandbox{agent: missing}, &recorder{})
+	c.Import = importCommits(1)
 	wantEnd(t, Run(t.Context(), c), EndAgent)
-	c = staged(stage{agent: turns(act(false, "say 1 hm"), missing)}, &diary{})
-	c.Import = commits(0)
+	c = fakeConfig(fakeSandbox{agent: inTurn(printLines(false, "say 1 hm"), missing)}, &recorder{})
+	c.Import = importCommits(0)
 	wantEnd(t, Run(t.Context(), c), EndAgent)
 }
 
@@ -234,12 +234,12 @@ func TestReportedErrorStandsWhenTheAgentIsKilledAfterIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for class, end := range map[agents.Class]End{agents.RateLimit: EndUnavailable, agents.BadRequest: EndAgent} {
-			c := staged(stage{agent: act(true, "fail "+string(class))}, &diary{})
+			c := fakeConfig(fakeSandbox{agent: printLines(true, "fail "+string(class))}, &recorder{})
 			r := Run(t.Context(), c)
 			wantEnd(t, r, end)
 			wantEnding(t, r, 1, EndingIdle)
 		}
-		c := staged(stage{agent: act(true, "tool x")}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(true, "tool x")}, &recorder{})
 		c.MaxIterations = 1
 		if r := Run(t.Context(), c); r.Failure == nil || !strings.Contains(r.Failure.Message, "10m0s without output") {
 			t.Errorf("failure %v, want ralph's own reason for the kill", r.Failure)
@@ -249,20 +249,20 @@ func TestReportedErrorStandsWhenTheAgentIsKilledAfterIt(t *testing.T) {
 
 func TestFailuresOfDifferentKindsOrWithCommitsGoOn(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: turns(act(false, "fail other"), act(false, "fail max-turns"), act(false, "fail other"), act(false, done))}, &diary{})
-	c.Import, c.NoProgress = commits(0, 0, 0, 1), -1
+	c := fakeConfig(fakeSandbox{agent: inTurn(printLines(false, "fail other"), printLines(false, "fail max-turns"), printLines(false, "fail other"), printLines(false, sayDone))}, &recorder{})
+	c.Import, c.NoProgress = importCommits(0, 0, 0, 1), -1
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	if len(r.Iterations) != 4 || r.Failure != nil {
 		t.Errorf("%d iterations, failure %v", len(r.Iterations), r.Failure)
 	}
-	c = staged(stage{agent: turns(exits(1), exits(1), act(false, done))}, &diary{})
+	c = fakeConfig(fakeSandbox{agent: inTurn(printAndExit(1), printAndExit(1), printLines(false, sayDone))}, &recorder{})
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }
 
 func TestAgentThatExitsZeroButReportedAnErrorHasFailed(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: turns(act(false, done, "fail other"), act(false, done))}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: inTurn(printLines(false, sayDone, "fail other"), printLines(false, sayDone))}, &recorder{})
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	if len(r.Iterations) != 2 || r.Iterations[0].Failure == nil {
@@ -275,7 +275,7 @@ func TestLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		change     func(*Config)
-		made       []int
+		commits    []int
 		end        End
 		iterations int
 		gateRan    bool
@@ -288,8 +288,8 @@ func TestLimits(t *testing.T) {
 		{"never without progress", func(c *Config) { c.NoProgress = -1 }, []int{0}, EndMaxed, 10, false},
 		{"tokens", func(c *Config) { c.Budget.Tokens = 25 }, []int{1}, EndBudget, 3, false},
 	} {
-		c := staged(stage{agent: act(false, "use 10", "say 1 hm")}, &diary{})
-		c.Import = commits(tt.made...)
+		c := fakeConfig(fakeSandbox{agent: printLines(false, "use 10", "say 1 hm")}, &recorder{})
+		c.Import = importCommits(tt.commits...)
 		c.Gate = []Command{{Line: "make test"}}
 		tt.change(&c)
 		r := Run(t.Context(), c)
@@ -307,7 +307,7 @@ func TestLimits(t *testing.T) {
 
 func TestLastIterationThatFinishesBeatsEveryLimit(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, "use 10", done)}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "use 10", sayDone)}, &recorder{})
 	c.MaxIterations, c.Budget.Tokens = 1, 10
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }
@@ -315,10 +315,10 @@ func TestLastIterationThatFinishesBeatsEveryLimit(t *testing.T) {
 func TestFailingGateToTheEnd(t *testing.T) {
 	t.Parallel()
 	ran := 0
-	c := staged(stage{agent: act(false, done), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		ran++
-		return fails(ctx, cmd)
-	}}, &diary{})
+		return failWithOutput(ctx, cmd)
+	}}, &recorder{})
 	c.MaxIterations = 3
 	c.Gate = []Command{{Line: "make test"}}
 	r := Run(t.Context(), c)
@@ -333,7 +333,7 @@ func TestFailingGateToTheEnd(t *testing.T) {
 
 func TestEarlierWorkCounts(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, done)}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
 	c.Before = Work{Tip: "old", Commits: 2}
 	c.Import = func(context.Context) (Work, error) { return Work{Tip: "old", Commits: 2}, nil }
 	wantEnd(t, Run(t.Context(), c), EndDone)
@@ -341,15 +341,15 @@ func TestEarlierWorkCounts(t *testing.T) {
 
 func TestSetupFailureEndsTheRunBeforeTheAgent(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
-	c := staged(stage{shell: fails}, d)
+	d := &recorder{}
+	c := fakeConfig(fakeSandbox{shell: failWithOutput}, d)
 	c.Setup = []Command{{Line: "npm ci"}, {Line: "never"}}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndSetup)
 	if len(r.Setup) != 1 || r.Setup[0].Command != "npm ci" || r.Setup[0].ExitCode != 1 || !strings.Contains(r.Setup[0].Tail, "got 2") {
 		t.Errorf("setup %+v", r.Setup)
 	}
-	if events := d.of(EventSetup); len(r.Iterations) != 0 || len(events) != 2 || events[1].Check == nil || events[1].Check.ExitCode != 1 {
+	if events := d.eventsOf(EventSetup); len(r.Iterations) != 0 || len(events) != 2 || events[1].Check == nil || events[1].Check.ExitCode != 1 {
 		t.Errorf("iterations %v, events %+v", r.Iterations, events)
 	}
 }
@@ -358,11 +358,11 @@ func TestBrokenSandbox(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("container is gone")
 	breaks := func(context.Context, sandboxes.Command) (sandboxes.Exit, error) { return sandboxes.Exit{}, gone }
-	for name, s := range map[string]stage{
+	for name, s := range map[string]fakeSandbox{
 		"agent": {agent: breaks},
-		"gate":  {agent: act(false, done), shell: breaks},
+		"gate":  {agent: printLines(false, sayDone), shell: breaks},
 	} {
-		c := staged(s, &diary{})
+		c := fakeConfig(s, &recorder{})
 		c.Gate = []Command{{Line: "make test"}}
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndSandbox)
@@ -375,7 +375,7 @@ func TestBrokenSandbox(t *testing.T) {
 func TestImportFailureEndsTheRun(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
-	c := staged(stage{agent: act(false, done)}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
 	c.Import = func(context.Context) (Work, error) { return Work{}, full }
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndImport)
@@ -386,8 +386,8 @@ func TestImportFailureEndsTheRun(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
-	c := staged(stage{agent: act(false, "tool x", "say 1 ", done)}, d)
+	d := &recorder{}
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "tool x", "say 1 ", sayDone)}, d)
 	c.Gate = []Command{{Line: "make test"}}
 	wantEnd(t, Run(t.Context(), c), EndDone)
 	var kinds []string
@@ -414,7 +414,7 @@ func TestMissingPartsAreRefused(t *testing.T) {
 		t.Errorf("errors %v, want six", err)
 	}
 	for want, c := range map[string]Command{"its timeout is -1s": {Line: "true", Timeout: -1e9}, "NUL byte": {Line: "a\x00b"}} {
-		c := Config{Sandbox: stage{}, Import: func(context.Context) (Work, error) { return Work{}, nil }, Agent: agents.Command{},
+		c := Config{Sandbox: fakeSandbox{}, Import: func(context.Context) (Work, error) { return Work{}, nil }, Agent: agents.Command{},
 			Options: agents.Options{Command: []string{"true"}}, Prompt: prompt.Prompt{Inline: "x"}, Setup: []Command{c}}
 		if r := Run(t.Context(), c); r.End != EndPrompt || r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%s: %s, %v", want, r.End, r.Err)
@@ -427,27 +427,27 @@ func TestMissingPartsAreRefused(t *testing.T) {
 func TestNextAgent(t *testing.T) {
 	t.Parallel()
 	turns := 0
-	said := [][]any{{"say 1 not yet"}, {"fail rate-limit"}, {"fail not-started"}, {done}}
-	box := stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	said := [][]any{{"say 1 not yet"}, {"fail rate-limit"}, {"fail not-started"}, {sayDone}}
+	box := fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		turns++
-		return act(false, said[turns-1]...)(ctx, cmd)
+		return printLines(false, said[turns-1]...)(ctx, cmd)
 	}}
-	d := &diary{}
-	c := staged(box, d)
+	d := &recorder{}
+	c := fakeConfig(box, d)
 	var prompts []string
-	c.Agent = scripted{prompts: &prompts}
+	c.Agent = scriptedAgent{prompts: &prompts}
 	c.Prompt = prompt.Prompt{Template: "{{feedback}}"}
-	c.WithoutCommits, c.Import, c.MaxIterations, c.NoProgress = true, commits(0), 2, 2
-	var met []agents.Class
+	c.WithoutCommits, c.Import, c.MaxIterations, c.NoProgress = true, importCommits(0), 2, 2
+	var failures []agents.Class
 	c.Next = func(it Iteration) (agents.Link, bool) {
-		met = append(met, it.Failure.Class)
-		return agents.Link{Agent: scripted{prompts: &prompts}, Options: agents.Options{Model: "m" + strconv.Itoa(len(met))}}, true
+		failures = append(failures, it.Failure.Class)
+		return agents.Link{Agent: scriptedAgent{prompts: &prompts}, Options: agents.Options{Model: "m" + strconv.Itoa(len(failures))}}, true
 	}
 	c.Options.Model = "m0"
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
-	if !slices.Equal(met, []agents.Class{agents.RateLimit, agents.NotStarted}) {
-		t.Errorf("met %q", met)
+	if !slices.Equal(failures, []agents.Class{agents.RateLimit, agents.NotStarted}) {
+		t.Errorf("met %q", failures)
 	}
 	var models []string
 	for _, it := range r.Iterations {
@@ -467,7 +467,7 @@ func TestNextAgent(t *testing.T) {
 // A run ends as unavailable once no agent is left.
 func TestNoNextAgent(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, "fail overload")}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "fail overload")}, &recorder{})
 	left := 2
 	c.Next = func(Iteration) (agents.Link, bool) {
 		left--
@@ -483,8 +483,8 @@ func TestNoNextAgent(t *testing.T) {
 // A gate whose result no work changes ends the run, also in its last iteration.
 func TestGateThatNoWorkChanges(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, done), shell: fails}, &diary{})
-	c.Import, c.Gate, c.MaxIterations = commits(1, 2, 3), []Command{{Line: "make x"}}, 3
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone), shell: failWithOutput}, &recorder{})
+	c.Import, c.Gate, c.MaxIterations = importCommits(1, 2, 3), []Command{{Line: "make x"}}, 3
 	var made []int
 	c.Unchanged = func(commits int, gate []Check) bool {
 		made = append(made, commits)

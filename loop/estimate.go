@@ -15,26 +15,26 @@ func (b Budget) Usage() agents.Usage {
 	return u
 }
 
-// estimateOf returns the estimate for the current agent.
-func (r *runner) estimateOf() Budget {
+// currentEstimate returns the estimate for the current agent.
+func (r *runner) currentEstimate() Budget {
 	if r.c.Estimate == nil {
 		return Budget{}
 	}
 	return r.c.Estimate(r.c.Agent)
 }
 
-// expect reports the estimate before an agent starts, until the agent reports its usage, so that a crash does not lose it.
-func (r *runner) expect(n int) {
-	if e := r.estimateOf(); e != (Budget{}) {
+// emitEstimate reports the estimate before an agent starts, until the agent reports its usage, so that a crash does not lose it.
+func (r *runner) emitEstimate(n int) {
+	if e := r.currentEstimate(); e != (Budget{}) {
 		r.observe.emit(Event{Kind: EventSpent, Iteration: n, Used: r.res.Usage.Add(e.Usage())})
 	}
 }
 
-// estimate counts the estimate for an iteration whose usage neither the agent nor its service has reported.
-func (r *runner) estimate(t *turn, answers bool) {
-	e, silent := r.estimateOf(), r.c.Agent.Describe().NoUsage
+// addEstimate counts the estimate for an iteration whose usage neither the agent nor its service has reported.
+func (r *runner) addEstimate(t *turn, answered bool) {
+	e, silent := r.currentEstimate(), r.c.Agent.Describe().NoUsage
 	switch f := t.Failure; {
-	case e == (Budget{}) || t.Usage != (agents.Usage{}) || answers || t.Ending == EndingNotStarted,
+	case e == (Budget{}) || t.Usage != (agents.Usage{}) || answered || t.Ending == EndingNotStarted,
 		f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted): // its model was not asked, or did not answer
 		return
 	case f != nil && !silent && !t.acted && t.Ending == EndingExit:

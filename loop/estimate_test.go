@@ -8,11 +8,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// wordless is an agent whose output never states its usage.
-type wordless struct{ scripted }
+// noUsageAgent is an agent whose output never states its usage.
+type noUsageAgent struct{ scriptedAgent }
 
-func (w wordless) Describe() agents.Description {
-	d := w.scripted.Describe()
+func (w noUsageAgent) Describe() agents.Description {
+	d := w.scriptedAgent.Describe()
 	d.NoUsage = true
 	return d
 }
@@ -32,28 +32,28 @@ func TestEstimate(t *testing.T) {
 		each     agents.Usage
 		runs     int
 	}{
-		"tokens":                 {wordless{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say still at it", 0, agents.Usage{}, EndBudget, tokens, 2},
-		"cost":                   {wordless{}, Budget{CostUSD: 3}, Budget{Tokens: 100, CostUSD: 1.5}, "say", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 100, Estimated: 100, CostUSD: 1.5}, 2},
-		"it fails":               {wordless{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndBudget, tokens, 1},
-		"it fails twice":         {wordless{}, Budget{Tokens: 900}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndAgent, tokens, 2},
-		"the endpoint says it":   {wordless{}, Budget{Tokens: 10}, Budget{Tokens: 100}, "say", 0, agents.Usage{Input: 5}, EndBudget, agents.Usage{Input: 5}, 2},
-		"the agent says it":      {scripted{}, Budget{Tokens: 20}, Budget{Tokens: 100}, "use 10", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 10}, 2},
-		"it could say it":        {scripted{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say", 0, agents.Usage{}, EndBudget, tokens, 2},
-		"it never began":         {scripted{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.BadRequest), 1, agents.Usage{}, EndAgent, agents.Usage{}, 1},
-		"its service is away":    {wordless{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.Overload), 1, agents.Usage{}, EndUnavailable, agents.Usage{}, 1},
-		"no estimate, no budget": {wordless{}, Budget{}, Budget{}, "say", 0, agents.Usage{}, EndMaxed, agents.Usage{}, 4},
+		"tokens":                 {noUsageAgent{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say still at it", 0, agents.Usage{}, EndBudget, tokens, 2},
+		"cost":                   {noUsageAgent{}, Budget{CostUSD: 3}, Budget{Tokens: 100, CostUSD: 1.5}, "say", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 100, Estimated: 100, CostUSD: 1.5}, 2},
+		"it fails":               {noUsageAgent{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndBudget, tokens, 1},
+		"it fails twice":         {noUsageAgent{}, Budget{Tokens: 900}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndAgent, tokens, 2},
+		"the endpoint says it":   {noUsageAgent{}, Budget{Tokens: 10}, Budget{Tokens: 100}, "say", 0, agents.Usage{Input: 5}, EndBudget, agents.Usage{Input: 5}, 2},
+		"the agent says it":      {scriptedAgent{}, Budget{Tokens: 20}, Budget{Tokens: 100}, "use 10", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 10}, 2},
+		"it could say it":        {scriptedAgent{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say", 0, agents.Usage{}, EndBudget, tokens, 2},
+		"it never began":         {scriptedAgent{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.BadRequest), 1, agents.Usage{}, EndAgent, agents.Usage{}, 1},
+		"its service is away":    {noUsageAgent{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.Overload), 1, agents.Usage{}, EndUnavailable, agents.Usage{}, 1},
+		"no estimate, no budget": {noUsageAgent{}, Budget{}, Budget{}, "say", 0, agents.Usage{}, EndMaxed, agents.Usage{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newCounting()
-			d := &diary{}
-			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			m := newFakeMeter()
+			d := &recorder{}
+			cfg := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 				m.count(c.metered)
 				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
 				return sandboxes.Exit{Code: c.exit}, nil
 			}}, d)
 			cfg.Agent, cfg.Meter, cfg.Budget, cfg.Estimate, cfg.MaxIterations = c.agent, m, c.budget, func(agents.Agent) Budget { return c.estimate }, 4
-			cfg.Import = commits(0)
+			cfg.Import = importCommits(0)
 			cfg.NoProgress = -1
 			r := Run(t.Context(), cfg)
 			wantEnd(t, r, c.end)
@@ -78,11 +78,11 @@ func TestEstimateBeforeTheAgent(t *testing.T) {
 		agent agents.Agent
 		says  string
 		want  agents.Usage
-	}{{wordless{}, done, estimate}, {scripted{}, "use 10\n" + done, agents.Usage{Input: 10}}} {
-		d := &diary{}
+	}{{noUsageAgent{}, sayDone, estimate}, {scriptedAgent{}, "use 10\n" + sayDone, agents.Usage{Input: 10}}} {
+		d := &recorder{}
 		var before []Event
-		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-			before = d.of(EventSpent)
+		c := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			before = d.eventsOf(EventSpent)
 			_, _ = cmd.Stdout.Write([]byte(of.says + "\n"))
 			return sandboxes.Exit{}, nil
 		}}, d)

@@ -53,7 +53,7 @@ func (o *observer) emit(e Event) {
 	o.fn(e)
 }
 
-func (o *observer) agent(iteration int, e agents.Event) {
+func (o *observer) emitAgent(iteration int, e agents.Event) {
 	if o.fn == nil {
 		return
 	}

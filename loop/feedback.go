@@ -31,11 +31,11 @@ func feedbackFailure(f *agents.Failure) string {
 		prompt.Fence(neutral.Shorten(neutral.Terminal(f.Error()), tailKept))
 }
 
-func feedbackNext(told string) string {
+func feedbackNext(lastFeedback string) string {
 	next := "Another agent was at work on this and had to stop before it was done. What it committed is on the branch, and what " +
 		"it did not commit is in the worktree: look at both before you go on.\n"
-	if told != "" {
-		next += "\nThis is what it had been told:\n\n" + told
+	if lastFeedback != "" {
+		next += "\nThis is what it had been told:\n\n" + lastFeedback
 	}
 	return next
 }
@@ -55,8 +55,8 @@ func feedbackGate(checks []Check) string {
 		neutral.Excerpt(c.Command, 200), c.Failure(), prompt.Fence(neutral.Terminal(c.Tail)))
 }
 
-// lastWords returns the end of a command's output in one line.
-func lastWords(tail string) string {
+// outputEnd returns the end of a command's output in one line.
+func outputEnd(tail string) string {
 	text := []rune(strings.Join(strings.Fields(neutral.Terminal(tail)), " "))
 	if more := len(text) - 300; more > 0 {
 		return "…" + string(text[more:])

@@ -30,7 +30,7 @@ func TestGateStopsAtTheFirstFailure(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := onHost(t, &diary{})
+			c := hostConfig(t, &recorder{})
 			for _, l := range tt.lines {
 				c.Gate = append(c.Gate, Command{Line: l})
 			}
@@ -52,8 +52,8 @@ func TestGateStopsAtTheFirstFailure(t *testing.T) {
 
 func TestGateKeepsABoundedTailAndTheWholeLog(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
-	c := onHost(t, d)
+	d := &recorder{}
+	c := hostConfig(t, d)
 	c.Gate = []Command{{Line: "yes €uro | head -c 100000; echo last; exit 1"}}
 	checks, err := RunGate(t.Context(), c)
 	if err != nil {
@@ -71,13 +71,13 @@ func TestGateKeepsABoundedTailAndTheWholeLog(t *testing.T) {
 func TestGateTimeoutPerCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		c := fakeConfig(fakeSandbox{shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 			if cmd.Argv[2] == "slow" {
 				return sandboxes.Exit{}, pause(ctx, 14*time.Minute)
 			}
 			<-ctx.Done()
 			return sandboxes.Exit{}, context.Cause(ctx)
-		}}, &diary{})
+		}}, &recorder{})
 		for _, own := range []time.Duration{0, 5 * time.Second} {
 			c.Gate = []Command{{Line: "slow"}, {Line: "hangs", Timeout: own}}
 			start := time.Now()
@@ -98,9 +98,9 @@ func TestGateTimeoutPerCommand(t *testing.T) {
 
 func TestGateThatCannotRunIsAnErrorNotAFailure(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+	c := fakeConfig(fakeSandbox{shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "sh", Err: os.ErrNotExist}
-	}}, &diary{})
+	}}, &recorder{})
 	c.Gate = []Command{{Line: "make test"}}
 	c.Setup = []Command{{Line: "make deps"}}
 	for want, do := range map[string]func(context.Context, Config) ([]Check, error){"gate `make test`: ": RunGate, "setup `make deps`: ": RunSetup} {
@@ -112,9 +112,9 @@ func TestGateThatCannotRunIsAnErrorNotAFailure(t *testing.T) {
 
 func TestSignalWithStatusZeroNeverPasses(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+	c := fakeConfig(fakeSandbox{shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 		return sandboxes.Exit{Code: 0, Signal: "SIGKILL"}, nil
-	}}, &diary{})
+	}}, &recorder{})
 	c.Gate = []Command{{Line: "make test"}}
 	if checks, err := RunGate(t.Context(), c); err != nil || checks[0].Passed() {
 		t.Errorf("%+v, %v", checks, err)

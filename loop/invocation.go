@@ -46,11 +46,11 @@ func gateSection(gate []Command) string {
 }
 
 // invocation builds the agent's command line, with the whole prompt or, for a resumed session, with only the feedback.
-func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string) (agents.Invocation, error) {
+func (r *runner) invocation(ctx context.Context, n int, feedback, sessionID string) (agents.Invocation, error) {
 	vars := r.c.PromptVars(n, feedback)
 	prompt, err := feedbackResumed(vars), error(nil)
-	if resumed == "" {
-		if prompt, err = r.c.Prompt.Render(ctx, vars, r.expand); err != nil {
+	if sessionID == "" {
+		if prompt, err = r.c.Prompt.Render(ctx, vars, r.runPromptCommand); err != nil {
 			return agents.Invocation{}, err
 		}
 	}
@@ -58,11 +58,11 @@ func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string
 		return agents.Invocation{}, fmt.Errorf("the prompt does not name the output tag <%s>", r.c.Output.Tag)
 	}
 	r.prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(prompt)))
-	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Session: resumed, Vars: r.facts(vars)})
+	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Session: sessionID, Vars: r.runVars(vars)})
 }
 
-// facts returns the variables about the run that every agent gets.
-func (r *runner) facts(vars map[string]string) []string {
+// runVars returns the variables about the run that every agent gets.
+func (r *runner) runVars(vars map[string]string) []string {
 	values := map[string]string{}
 	maps.Copy(values, r.c.Prompt.Builtin)
 	maps.Copy(values, vars)
@@ -75,9 +75,9 @@ func (r *runner) facts(vars map[string]string) []string {
 	return env
 }
 
-// expand runs one of the prompt's commands in the sandbox.
-func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
-	r.pending = true
+// runPromptCommand runs one of the prompt's commands in the sandbox.
+func (r *runner) runPromptCommand(ctx context.Context, line string, env []string) (string, error) {
+	r.importPending = true
 	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)
 	exit, timedOut, err := r.shell(ctx, shell{
 		line: line, env: env, timeout: r.c.Timers.PromptExpand, stdout: out, stderr: errs,
@@ -88,7 +88,7 @@ func (r *runner) expand(ctx context.Context, line string, env []string) (string,
 	case timedOut:
 		return "", fmt.Errorf("no end after %s", r.c.Timers.PromptExpand)
 	case !exit.OK():
-		return "", fmt.Errorf("exit status %d: %s", exit.Code, lastWords(errs.String()))
+		return "", fmt.Errorf("exit status %d: %s", exit.Code, outputEnd(errs.String()))
 	case out.Total() > expandOutput:
 		return "", errors.New("it printed more than 1 MiB")
 	}

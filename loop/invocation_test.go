@@ -15,8 +15,8 @@ import (
 func TestDryRunPrintsWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
 	var prompts []string
-	c := staged(stage{agent: act(false, done)}, &diary{})
-	c.Agent = scripted{prompts: &prompts}
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
+	c.Agent = scriptedAgent{prompts: &prompts}
 	c.Prompt = prompt.Prompt{Template: prompt.Default, Builtin: issue()}
 	c.Gate = []Command{{Line: "make test"}}
 	dry, err := c.Prompt.Render(t.Context(), c.PromptVars(1, ""), nil)
@@ -80,7 +80,7 @@ func TestDefaultTemplate(t *testing.T) {
 
 func TestUnusedArgumentIsAWarning(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, done)}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
 	c.Prompt = prompt.Prompt{Template: "{{a}} !`echo \"$RALPH_ARG_b\"`", Args: map[string]string{"a": "", "b": "", "c": ""}}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
@@ -92,7 +92,7 @@ func TestUnusedArgumentIsAWarning(t *testing.T) {
 func TestPromptErrorsEndTheRunBeforeTheAgentStarts(t *testing.T) {
 	t.Parallel()
 	for _, template := range []string{"{{nope}}", "!`fails`"} {
-		c := staged(stage{
+		c := fakeConfig(fakeSandbox{
 			agent: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 				t.Error("the agent started")
 				return sandboxes.Exit{}, nil
@@ -101,7 +101,7 @@ func TestPromptErrorsEndTheRunBeforeTheAgentStarts(t *testing.T) {
 				_, _ = cmd.Stderr.Write([]byte("no\nsuch thing\n"))
 				return sandboxes.Exit{Code: 4}, nil
 			},
-		}, &diary{})
+		}, &recorder{})
 		c.Prompt = prompt.Prompt{Template: template, Name: "p.md"}
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndPrompt)
@@ -114,8 +114,8 @@ func TestPromptErrorsEndTheRunBeforeTheAgentStarts(t *testing.T) {
 func TestFactsReachTheAgentAsEnvironment(t *testing.T) {
 	t.Parallel()
 	var env []string
-	c := staged(stage{agent: act(false, done)}, &diary{})
-	c.Agent = scripted{envs: &env}
+	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
+	c.Agent = scriptedAgent{envs: &env}
 	c.Prompt = prompt.Prompt{Template: "x", Builtin: map[string]string{"issue_title": "a\nb\x00\x1b[31m", "branch": "ralph/1"}}
 	wantEnd(t, Run(t.Context(), c), EndDone)
 	got := strings.Join(env, "|")
@@ -127,8 +127,8 @@ func TestFactsReachTheAgentAsEnvironment(t *testing.T) {
 func TestCommandInTemplateRunsInTheSandbox(t *testing.T) {
 	t.Parallel()
 	var prompts []string
-	c := onHost(t, &diary{}, "echo '"+done+"'")
-	c.Agent = scripted{prompts: &prompts, scripts: []string{"echo '" + done + "'"}}
+	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'")
+	c.Agent = scriptedAgent{prompts: &prompts, scripts: []string{"echo '" + sayDone + "'"}}
 	c.Prompt = prompt.Prompt{
 		Template: "[!`pwd -P; printf '\\n'`] [!`printf '%s\\n' {{issue_title}}`]",
 		Builtin:  map[string]string{"issue_title": "!`rm -rf ~` $(reboot)"},
@@ -146,13 +146,13 @@ func TestCommandInTemplateRunsInTheSandbox(t *testing.T) {
 func TestCommandWithoutEndIsAnErrorAfter30Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{
-			agent: act(false, done),
+		c := fakeConfig(fakeSandbox{
+			agent: printLines(false, sayDone),
 			shell: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
 				<-ctx.Done()
 				return sandboxes.Exit{}, context.Cause(ctx)
 			},
-		}, &diary{})
+		}, &recorder{})
 		c.Prompt = prompt.Prompt{Template: "!`tail -f x`", Name: "p.md"}
 		start := time.Now()
 		r := Run(t.Context(), c)
@@ -168,7 +168,7 @@ func TestCommandWithoutEndIsAnErrorAfter30Seconds(t *testing.T) {
 
 func TestCommandOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "echo '"+done+"'")
+	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'")
 	c.Prompt = prompt.Prompt{Template: "!`head -c 1048577 /dev/zero`"}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndPrompt)

@@ -15,13 +15,13 @@ import (
 // turn is the result of one agent process, with more facts for the decision.
 type turn struct {
 	Iteration
-	message   string
-	prose     string
-	broken    error // the sandbox failed, so the process's end is unknown
-	acted     bool  // the agent wrote a message or used a tool
-	context   int64 // tokens in its session now; an upper limit if the agent does not say
-	total     agents.Usage
-	estimated bool // its usage is an estimate
+	message      string
+	prose        string
+	sandboxErr   error // the sandbox failed, so the process's end is unknown
+	acted        bool  // the agent wrote a message or used a tool
+	context      int64 // tokens in its session now; an upper limit if the agent does not say
+	sessionUsage agents.Usage
+	estimated    bool // its usage is an estimate
 }
 
 // execResult is the result of Sandbox.Exec.
@@ -30,8 +30,8 @@ type execResult struct {
 	err  error
 }
 
-// iterate runs one agent process to its end, in a new or a resumed session. It returns when the whole process tree has ended.
-func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resumed string) turn {
+// runProcess runs one agent process to its end, in a new or a resumed session. It returns when the whole process tree has ended.
+func (r *runner) runProcess(ctx context.Context, n int, inv agents.Invocation, sessionID string) turn {
 	start := time.Now()
 	t := newTranscript(n, r.c, r.observe)
 	out, errs := r.openSink(fmt.Sprintf("agent-%d.jsonl", n)), r.openSink(fmt.Sprintf("agent-%d.stderr", n))
@@ -44,22 +44,22 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 	defer kill(nil)
 
 	if r.c.Meter != nil {
-		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.share().After(r.mine)).Plus(r.counted)))
+		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.agentBudget().After(r.agentUsage)).Plus(r.countedUsage)))
 		defer func() { r.c.Meter.Limit(r.c.Budget) }()
 	}
-	r.expect(n)
+	r.emitEstimate(n)
 	ended := make(chan execResult, 1)
 	go func() {
 		exit, err := r.c.Sandbox.Exec(ctx, sandboxes.Command{
-			Argv: inv.Argv, Env: inv.Env, Stdin: stdin(inv.Stdin),
-			Stdout: t.stdout(out), Stderr: t.errors(errs),
+			Argv: inv.Argv, Env: inv.Env, Stdin: stdinReader(inv.Stdin),
+			Stdout: t.stdoutWriter(out), Stderr: t.stderrWriter(errs),
 			Interrupt: r.c.Interrupt, Grace: r.c.Timers.Interrupt,
 		})
 		ended <- execResult{exit, err}
 	}()
 	e := r.watch(ctx, t, ended, kill)
 	who := r.choice()
-	return r.conclude(t, e, context.Cause(ctx), resumed, Iteration{
+	return r.conclude(t, e, context.Cause(ctx), sessionID, Iteration{
 		Number:   n,
 		Agent:    who.Agent,
 		Model:    who.Model,
@@ -72,33 +72,33 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResult, kill context.CancelCauseFunc) execResult {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var metered <-chan struct{}
+	var meterChanged <-chan struct{}
 	if r.c.Meter != nil {
-		metered = r.c.Meter.Changed()
+		meterChanged = r.c.Meter.Changed()
 	}
 	for {
 		select {
 		case e := <-ended:
 			return e
-		case <-metered:
-			own := r.metered()
-			used := r.res.Usage.Add(own)
-			spent := r.spent(ctx, used)
+		case <-meterChanged:
+			iterationUsage := r.uncountedUsage()
+			used := r.res.Usage.Add(iterationUsage)
+			spent := r.budgetSpent(ctx, used)
 			if spent {
 				kill(errBudget)
-			} else if spent = r.c.Iteration.Spent(own); spent {
+			} else if spent = r.c.Iteration.Spent(iterationUsage); spent {
 				kill(errShare)
-			} else if spent = r.share().Spent(r.mine.Add(own)); spent {
+			} else if spent = r.agentBudget().Spent(r.agentUsage.Add(iterationUsage)); spent {
 				kill(errAgent)
 			}
 			r.observe.emit(Event{Kind: EventSpent, Iteration: t.iteration, Used: used})
 			if spent {
 				return <-ended
 			}
-		case <-t.changed:
+		case <-t.signalChanged:
 		case <-timer.C:
 		}
-		cause, silent, next := t.check(r.c.Timers)
+		cause, silent, next := t.checkTimers(r.c.Timers)
 		if cause != nil {
 			kill(cause)
 			return <-ended
@@ -111,53 +111,53 @@ func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResu
 	}
 }
 
-// metered returns the usage that the meter has counted since the last iteration ended.
-func (r *runner) metered() agents.Usage {
+// uncountedUsage returns the usage that the meter has counted since the last iteration ended.
+func (r *runner) uncountedUsage() agents.Usage {
 	if r.c.Meter == nil {
 		return agents.Usage{}
 	}
-	return r.c.Meter.Used().Less(r.counted)
+	return r.c.Meter.Used().Less(r.countedUsage)
 }
 
-// countOutside adds the usage outside of iterations, such as that of the gate or of Verify.
-func (r *runner) countOutside() {
-	used := r.metered()
-	r.counted, r.res.Usage = r.counted.Add(used), r.res.Usage.Add(used)
+// countUsageOutside adds the usage outside of iterations, such as that of the gate or of Verify.
+func (r *runner) countUsageOutside() {
+	used := r.uncountedUsage()
+	r.countedUsage, r.res.Usage = r.countedUsage.Add(used), r.res.Usage.Add(used)
 }
 
 // conclude determines how the process ended: a stop of the run takes precedence over the process's own exit, and that over a
 // timer. cause is the reason why the process's context ended, if it did.
-func (r *runner) conclude(t *transcript, e execResult, cause error, resumed string, it Iteration) turn {
-	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
+func (r *runner) conclude(t *transcript, e execResult, cause error, sessionID string, it Iteration) turn {
+	ending := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
 	_, notStarted := errors.AsType[*sandboxes.StartError](e.err)
-	var broken error
+	var sandboxErr error
 	switch {
 	case e.err == nil:
 		it.Ending = EndingExit
 	case notStarted:
 		it.Ending = EndingNotStarted
-		how.StartErr = e.err
+		ending.StartErr = e.err
 	case cause == nil:
-		it.Ending, broken = EndingSandbox, e.err
+		it.Ending, sandboxErr = EndingSandbox, e.err
 	default:
 		it.Ending = endingOf(cause)
-		how = agents.Ending{ExitCode: 137, Signal: "SIGKILL"}
+		ending = agents.Ending{ExitCode: 137, Signal: "SIGKILL"}
 	}
-	if r.aborted() != nil {
+	if r.abortCause() != nil {
 		it.Ending = EndingInterrupted
 	}
-	report := t.end(how)
-	metered := r.metered()
-	r.counted = r.counted.Add(metered)
-	it.ExitCode, it.Session, it.Failure = how.ExitCode, neutral.Shorten(report.Session, 256), report.Failure
-	it.Signal, it.Denied = t.done.signal(), report.Denied
-	f := r.failure(it, how, t.done.complete() != "")
+	report := t.finish(ending)
+	metered := r.uncountedUsage()
+	r.countedUsage = r.countedUsage.Add(metered)
+	it.ExitCode, it.Session, it.Failure = ending.ExitCode, neutral.Shorten(report.Session, 256), report.Failure
+	it.Signal, it.Denied = t.completion.signal(), report.Denied
+	f := r.failure(it, ending, t.completion.endMark() != "")
 	if it.Failure = nil; f != nil {
 		it.Failure = &agents.Failure{Class: f.Class, Message: neutral.Excerpt(f.Message, 500), ResetAt: f.ResetAt}
 		it.Stderr = proc.LastLines(t.stderr.String(), stderrLines)
 	}
-	finished := turn{Iteration: it, message: t.done.message(), broken: broken, acted: t.acted}
-	r.account(&finished, report, metered, resumed)
+	finished := turn{Iteration: it, message: t.completion.message(), sandboxErr: sandboxErr, acted: t.acted}
+	r.recordUsage(&finished, report, metered, sessionID)
 	if t.prose != nil {
 		finished.prose = t.prose.String()
 	}
@@ -166,16 +166,16 @@ func (r *runner) conclude(t *transcript, e execResult, cause error, resumed stri
 
 // failure returns the failure of the iteration. A failure reported by the agent counts; being killed by ralph is a failure only if
 // the agent was not done yet.
-func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents.Failure {
+func (r *runner) failure(it Iteration, ending agents.Ending, complete bool) *agents.Failure {
 	reported := it.Failure
 	if reported != nil && reported.Class == agents.Killed {
 		reported = nil
 	}
 	switch it.Ending {
 	case EndingExit, EndingNotStarted:
-		if it.Failure == nil && (how.ExitCode != 0 || how.Signal != "" || how.StartErr != nil) {
+		if it.Failure == nil && (ending.ExitCode != 0 || ending.Signal != "" || ending.StartErr != nil) {
 			// The decoder may have missed the failure; the exit status is a fact.
-			return &agents.Failure{Class: agents.OtherFailure, Message: fmt.Sprintf("exit status %d", how.ExitCode)}
+			return &agents.Failure{Class: agents.OtherFailure, Message: fmt.Sprintf("exit status %d", ending.ExitCode)}
 		}
 		return it.Failure
 	case EndingGrace, EndingIteration:
@@ -189,10 +189,10 @@ func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents
 	if reported != nil {
 		return reported
 	}
-	return &agents.Failure{Class: agents.Killed, Message: r.whyKilled(it.Ending)}
+	return &agents.Failure{Class: agents.Killed, Message: r.killedMessage(it.Ending)}
 }
 
-func (r *runner) whyKilled(ending Ending) string {
+func (r *runner) killedMessage(ending Ending) string {
 	switch ending {
 	case EndingIdle:
 		return fmt.Sprintf("killed after %s without output", r.c.Timers.Idle)
@@ -203,7 +203,7 @@ func (r *runner) whyKilled(ending Ending) string {
 }
 
 func endingOf(err error) Ending {
-	if c, ok := errors.AsType[cause](err); ok {
+	if c, ok := errors.AsType[killCause](err); ok {
 		return c.ending
 	}
 	return EndingInterrupted

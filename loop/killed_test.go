@@ -16,17 +16,17 @@ func TestKilledSandbox(t *testing.T) {
 		return sandboxes.Exit{}, fmt.Errorf("run it: %w", sandboxes.ErrKilledInside)
 	}
 	for name, c := range map[string]struct {
-		stage stage
+		stage fakeSandbox
 		setup []Command
 		want  End
 	}{
-		"agent": {stage{agent: kills}, nil, EndKilled},
-		"gate":  {stage{agent: act(false, done), shell: kills}, nil, EndKilled},
-		"setup": {stage{shell: kills}, []Command{{Line: "npm ci"}}, EndSandbox},
+		"agent": {fakeSandbox{agent: kills}, nil, EndKilled},
+		"gate":  {fakeSandbox{agent: printLines(false, sayDone), shell: kills}, nil, EndKilled},
+		"setup": {fakeSandbox{shell: kills}, []Command{{Line: "npm ci"}}, EndSandbox},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := staged(c.stage, &diary{})
+			config := fakeConfig(c.stage, &recorder{})
 			config.Gate, config.Setup = []Command{{Line: "make test"}}, c.setup
 			r := Run(t.Context(), config)
 			if wantEnd(t, r, c.want); !errors.Is(r.Err, sandboxes.ErrKilledInside) {

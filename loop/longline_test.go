@@ -22,7 +22,7 @@ func TestMemoryOfALongLine(t *testing.T) {
 			for range 2000 {
 				_, _ = tr.lines.Write(piece)
 			}
-			tr.end(agents.Ending{})
+			tr.finish(agents.Ending{})
 			runtime.ReadMemStats(&after)
 			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 100 {
 				t.Errorf("%s, a line that begins with %q: %d MiB in all", agent.Name(), begin, got)

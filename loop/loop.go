@@ -180,8 +180,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// missing returns an error that names the missing required fields.
-func (c Config) missing() error {
+// checkRequired returns an error that names the missing required fields.
+func (c Config) checkRequired() error {
 	var names []string
 	if c.Agent == nil {
 		names = append(names, "Agent")

@@ -21,17 +21,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is an agent that runs one shell script per iteration; the last one repeats.
-type scripted struct {
+// scriptedAgent is an agent that runs one shell script per iteration; the last one repeats.
+type scriptedAgent struct {
 	scripts []string
 	prompts *[]string
 	envs    *[]string
 }
 
-func (scripted) Name() string                 { return "scripted" }
-func (scripted) Describe() agents.Description { return agents.Description{Program: "sh", Models: true} }
+func (scriptedAgent) Name() string { return "scripted" }
+func (scriptedAgent) Describe() agents.Description {
+	return agents.Description{Program: "sh", Models: true}
+}
 
-func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
+func (s scriptedAgent) Invocation(r agents.Request) (agents.Invocation, error) {
 	n := 1
 	for _, v := range r.Vars {
 		if text, ok := strings.CutPrefix(v, "RALPH_ITERATION="); ok {
@@ -51,15 +53,15 @@ func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"sh", "-c", script, "agent"}, Stdin: r.Prompt, Env: r.Vars}, nil
 }
 
-func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
+func (s scriptedAgent) NewDecoder() agents.Decoder { return &lineDecoder{} }
 
-// spoken is a decoder for lines: `say ID TEXT` a part of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error,
+// lineDecoder is a decoder for lines: `say ID TEXT` a part of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error,
 // `deny TOOL`, `tool TEXT`, `session ID`, and `total`: the tokens are those of the whole session.
-type spoken struct {
+type lineDecoder struct {
 	report agents.Report
 }
 
-func (d *spoken) Line(line []byte) []agents.Event {
+func (d *lineDecoder) Line(line []byte) []agents.Event {
 	verb, rest, _ := strings.Cut(string(line), " ")
 	switch verb {
 	case "say":
@@ -95,7 +97,7 @@ func (d *spoken) Line(line []byte) []agents.Event {
 	return []agents.Event{{Kind: agents.EventUnknown, Text: string(line)}}
 }
 
-func (d *spoken) Finish(e agents.Ending) agents.Report {
+func (d *lineDecoder) Finish(e agents.Ending) agents.Report {
 	switch {
 	case d.report.Failure != nil:
 	case e.StartErr != nil:
@@ -108,16 +110,16 @@ func (d *spoken) Finish(e agents.Ending) agents.Report {
 	return d.report
 }
 
-// stage is a sandbox whose commands are Go functions.
-type stage struct {
+// fakeSandbox is a sandbox whose commands are Go functions.
+type fakeSandbox struct {
 	agent func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error)
 	shell func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) // nil: every command passes
 }
 
-func (stage) Workdir() string             { return "/work" }
-func (stage) Close(context.Context) error { return nil }
+func (fakeSandbox) Workdir() string             { return "/work" }
+func (fakeSandbox) Close(context.Context) error { return nil }
 
-func (s stage) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (s fakeSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	switch {
 	case len(cmd.Argv) == 4 && cmd.Argv[3] == "agent":
 		return s.agent(ctx, cmd)
@@ -127,8 +129,8 @@ func (s stage) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit,
 	return sandboxes.Exit{}, nil
 }
 
-// act is an agent of a stage that prints lines, each after a pause, and then ends or, with hang, does not.
-func act(hang bool, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+// printLines is an agent of a fakeSandbox that prints lines, each after a pause, and then ends or, with hang, does not.
+func printLines(hang bool, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		for _, l := range lines {
 			switch l := l.(type) {
@@ -159,20 +161,20 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// diary records the events and files of a run.
-type diary struct {
+// recorder records the events and files of a run.
+type recorder struct {
 	mu     sync.Mutex
 	events []Event
 	files  map[string]*strings.Builder
 }
 
-func (d *diary) observe(e Event) {
+func (d *recorder) observe(e Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events = append(d.events, e)
 }
 
-func (d *diary) of(kind EventKind) []Event {
+func (d *recorder) eventsOf(kind EventKind) []Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []Event
@@ -184,17 +186,17 @@ func (d *diary) of(kind EventKind) []Event {
 	return found
 }
 
-func (d *diary) stream(name string) (io.WriteCloser, error) {
+func (d *recorder) stream(name string) (io.WriteCloser, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files == nil {
 		d.files = make(map[string]*strings.Builder)
 	}
 	d.files[name] = &strings.Builder{}
-	return closing{d.files[name]}, nil
+	return nopCloser{d.files[name]}, nil
 }
 
-func (d *diary) file(name string) string {
+func (d *recorder) file(name string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[name] == nil {
@@ -203,22 +205,22 @@ func (d *diary) file(name string) string {
 	return d.files[name].String()
 }
 
-type closing struct{ io.Writer }
+type nopCloser struct{ io.Writer }
 
-func (closing) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-// commits returns an Import that finds these numbers of new commits, one per iteration; the last one repeats.
-func commits(news ...int) func(context.Context) (Work, error) {
+// importCommits returns an Import that finds these numbers of new commits, one per iteration; the last one repeats.
+func importCommits(newCommits ...int) func(context.Context) (Work, error) {
 	var w Work
 	return func(ctx context.Context) (Work, error) {
 		if ctx.Err() != nil {
 			return Work{}, context.Cause(ctx)
 		}
 		w.New = 0
-		if len(news) > 0 {
-			w.New = news[0]
-			if len(news) > 1 {
-				news = news[1:]
+		if len(newCommits) > 0 {
+			w.New = newCommits[0]
+			if len(newCommits) > 1 {
+				newCommits = newCommits[1:]
 			}
 		}
 		w.Commits += w.New
@@ -227,16 +229,16 @@ func commits(news ...int) func(context.Context) (Work, error) {
 	}
 }
 
-// staged returns the configuration of a run on a stage.
-func staged(s stage, d *diary) Config {
+// fakeConfig returns the configuration of a run in a fakeSandbox.
+func fakeConfig(s fakeSandbox, d *recorder) Config {
 	return Config{
-		Agent: scripted{}, Sandbox: s, Prompt: prompt.Prompt{Inline: "do it"},
-		Import: commits(1), Observe: d.observe, Stream: d.stream,
+		Agent: scriptedAgent{}, Sandbox: s, Prompt: prompt.Prompt{Inline: "do it"},
+		Import: importCommits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
 
-// onHost returns the configuration of a run with real processes on the host.
-func onHost(t *testing.T, d *diary, scripts ...string) Config {
+// hostConfig returns the configuration of a run with real processes on the host.
+func hostConfig(t *testing.T, d *recorder, scripts ...string) Config {
 	t.Helper()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{Env: []string{
 		"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
@@ -252,13 +254,13 @@ func onHost(t *testing.T, d *diary, scripts ...string) Config {
 		}
 	})
 	return Config{
-		Agent: scripted{scripts: scripts}, Sandbox: sb, Prompt: prompt.Prompt{Inline: "do it"},
-		Import: commits(1), Observe: d.observe, Stream: d.stream,
+		Agent: scriptedAgent{scripts: scripts}, Sandbox: sb, Prompt: prompt.Prompt{Inline: "do it"},
+		Import: importCommits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
 
-// done prints the default signal in a message of its own.
-const done = "say last " + DefaultSignal
+// sayDone prints the default signal in a message of its own.
+const sayDone = "say last " + DefaultSignal
 
 func wantEnd(t *testing.T, r Result, end End) {
 	t.Helper()

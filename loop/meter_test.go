@@ -10,48 +10,48 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// counting is a meter that the agent of a test advances.
-type counting struct {
+// fakeMeter is a meter that the agent of a test advances.
+type fakeMeter struct {
 	changed chan struct{}
 
-	mu     sync.Mutex
-	limit  Budget
-	used   agents.Usage
-	full   error
-	passed Passed
-	shared agents.Usage // last usage passed to Full
+	mu           sync.Mutex
+	limit        Budget
+	used         agents.Usage
+	full         error
+	passed       Passed
+	checkedUsage agents.Usage // last usage passed to Full
 }
 
-func (c *counting) Full(_ context.Context, used agents.Usage) error {
+func (c *fakeMeter) Full(_ context.Context, used agents.Usage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shared = used
+	c.checkedUsage = used
 	return c.full
 }
 
-func newCounting() *counting { return &counting{changed: make(chan struct{}, 1)} }
+func newFakeMeter() *fakeMeter { return &fakeMeter{changed: make(chan struct{}, 1)} }
 
-func (c *counting) Passed() Passed {
+func (c *fakeMeter) Passed() Passed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.passed
 }
 
-func (c *counting) Changed() <-chan struct{} { return c.changed }
+func (c *fakeMeter) Changed() <-chan struct{} { return c.changed }
 
-func (c *counting) Limit(b Budget) {
+func (c *fakeMeter) Limit(b Budget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = b
 }
 
-func (c *counting) Used() agents.Usage {
+func (c *fakeMeter) Used() agents.Usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-func (c *counting) count(u agents.Usage) {
+func (c *fakeMeter) count(u agents.Usage) {
 	c.mu.Lock()
 	c.used = c.used.Add(u)
 	c.mu.Unlock()
@@ -72,13 +72,13 @@ func TestMeterEndsTheIteration(t *testing.T) {
 	}{
 		"tokens":                      {Budget{Tokens: 25}, agents.Usage{Input: 10, Output: 20}, "tool x", EndBudget},
 		"cost":                        {Budget{CostUSD: 0.5}, agents.Usage{Output: 1, CostUSD: 0.5}, "tool x", EndBudget},
-		"work that is done is judged": {Budget{Tokens: 25}, agents.Usage{Input: 30}, done, EndDone},
+		"work that is done is judged": {Budget{Tokens: 25}, agents.Usage{Input: 30}, sayDone, EndDone},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, m := &diary{}, newCounting()
-			c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			d, m := &recorder{}, newFakeMeter()
+			c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 				_, _ = cmd.Stdout.Write([]byte(test.says + "\n"))
 				m.count(test.used)
 				<-ctx.Done()
@@ -93,7 +93,7 @@ func TestMeterEndsTheIteration(t *testing.T) {
 			if r.Work.Commits != 1 || m.limit != test.budget {
 				t.Errorf("%d commits are kept, the meter's limit is %+v", r.Work.Commits, m.limit)
 			}
-			if spent := d.of(EventSpent); len(spent) == 0 || spent[len(spent)-1].Used != test.used {
+			if spent := d.eventsOf(EventSpent); len(spent) == 0 || spent[len(spent)-1].Used != test.used {
 				t.Errorf("events %+v", spent)
 			}
 		})
@@ -103,12 +103,12 @@ func TestMeterEndsTheIteration(t *testing.T) {
 // If the agent and its service report different usage, the larger counts.
 func TestLargerUsageCounts(t *testing.T) {
 	t.Parallel()
-	d, m := &diary{}, newCounting()
+	d, m := &recorder{}, newFakeMeter()
 	n := 0
-	c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	c := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		n++
 		m.count(agents.Usage{Input: []int64{0, 30, 5, 7}[n], Output: 1})
-		say := []string{"", "use 10", "use 10", "use 7\n" + done}[n]
+		say := []string{"", "use 10", "use 10", "use 7\n" + sayDone}[n]
 		_, _ = cmd.Stdout.Write([]byte(say + "\n"))
 		return sandboxes.Exit{}, nil
 	}}, d)
@@ -118,7 +118,7 @@ func TestLargerUsageCounts(t *testing.T) {
 	if want := (agents.Usage{Input: 30 + 10 + 7, Output: 3}); r.Usage != want {
 		t.Errorf("usage %+v, want %+v", r.Usage, want)
 	}
-	ended := d.of(EventEnded)
+	ended := d.eventsOf(EventEnded)
 	if len(ended) != 3 || ended[1].Used.Input != 40 || ended[2].Used != r.Usage {
 		t.Errorf("events %+v", ended)
 	}
@@ -145,16 +145,16 @@ func TestOnlyReportedByTheAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newCounting()
-			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			m := newFakeMeter()
+			cfg := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 				m.used, m.passed = c.metered, c.passed
 				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
 				return sandboxes.Exit{}, nil
-			}}, &diary{})
+			}}, &recorder{})
 			cfg.Meter, cfg.MaxIterations = m, 1
 			r := Run(t.Context(), cfg)
-			if r.Unseen != c.unseen || r.Iterations[0].Unseen != c.unseen || r.Usage != c.shared.Add(c.unseen) || m.shared != c.shared {
-				t.Errorf("used %+v, unseen %+v, counts for all %+v; want unseen %+v, for all %+v", r.Usage, r.Unseen, m.shared, c.unseen, c.shared)
+			if r.Unseen != c.unseen || r.Iterations[0].Unseen != c.unseen || r.Usage != c.shared.Add(c.unseen) || m.checkedUsage != c.shared {
+				t.Errorf("used %+v, unseen %+v, counts for all %+v; want unseen %+v, for all %+v", r.Usage, r.Unseen, m.checkedUsage, c.unseen, c.shared)
 			}
 		})
 	}
@@ -164,8 +164,8 @@ func TestOnlyReportedByTheAgent(t *testing.T) {
 func TestRefusedForTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, class := range []agents.Class{agents.Auth, agents.RateLimit, agents.OtherFailure} {
-		d, m := &diary{}, newCounting()
-		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		d, m := &recorder{}, newFakeMeter()
+		c := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 			m.used = agents.Usage{Input: 30} // without a notification
 			_, _ = cmd.Stdout.Write([]byte("fail " + string(class) + "\n"))
 			return sandboxes.Exit{Code: 1}, nil
@@ -178,9 +178,9 @@ func TestRefusedForTheBudget(t *testing.T) {
 // The gate's usage of the model counts, too.
 func TestGateIsCounted(t *testing.T) {
 	t.Parallel()
-	d, m := &diary{}, newCounting()
-	c := staged(stage{
-		agent: act(false, "use 10", done),
+	d, m := &recorder{}, newFakeMeter()
+	c := fakeConfig(fakeSandbox{
+		agent: printLines(false, "use 10", sayDone),
 		shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 			m.count(agents.Usage{Output: 4})
 			return sandboxes.Exit{}, nil
@@ -197,8 +197,8 @@ func TestGateIsCounted(t *testing.T) {
 // An iteration that has used up its share is ended, the next one gets that as feedback, and the meter limits each iteration.
 func TestIterationBudget(t *testing.T) {
 	t.Parallel()
-	d, m := &diary{}, newCounting()
-	c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	d, m := &recorder{}, newFakeMeter()
+	c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		m.mu.Lock()
 		limit, used := m.limit, m.used
 		m.mu.Unlock()
@@ -228,8 +228,8 @@ func TestVerifyIsCounted(t *testing.T) {
 		end    End
 		input  int64
 	}{{Budget{}, EndDone, 10 + 4 + 10 + 4}, {Budget{Tokens: 14}, EndBudget, 10 + 4}} {
-		d, m := &diary{}, newCounting()
-		c := staged(stage{agent: act(false, "use 10", done)}, d)
+		d, m := &recorder{}, newFakeMeter()
+		c := fakeConfig(fakeSandbox{agent: printLines(false, "use 10", sayDone)}, d)
 		tries := 0
 		c.Meter, c.Budget = m, test.budget
 		c.Verify = func(context.Context) error {
@@ -265,12 +265,12 @@ func TestRefusedIterationIsFree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newCounting()
-			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			m := newFakeMeter()
+			cfg := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 				m.passed = c.passed
 				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
 				return sandboxes.Exit{Code: c.exit}, nil
-			}}, &diary{})
+			}}, &recorder{})
 			cfg.Meter, cfg.MaxIterations = m, 1
 			if r := Run(t.Context(), cfg); r.Iterations[0].Free != c.want {
 				t.Errorf("free %t: %+v", r.Iterations[0].Free, r.Iterations[0])

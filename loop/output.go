@@ -56,7 +56,7 @@ func (c Config) validateOutput() error {
 
 // extract finds the output in the agent's prose. It searches from the end, so that an earlier mention of the tag is harmless.
 func (o Output) extract(prose string) (OutputValue, error) {
-	raw, ok := lastPair(prose, o.Tag)
+	raw, ok := lastTagged(prose, o.Tag)
 	if !ok {
 		return OutputValue{}, fmt.Errorf("structured output: no <%s>…</%[1]s> in what the agent said", o.Tag)
 	}

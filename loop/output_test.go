@@ -47,9 +47,9 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-func outputRun(said string) Config {
-	c := staged(stage{agent: act(false, "say 1 "+said)}, &diary{})
-	c.Import = commits(0)
+func outputConfig(said string) Config {
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "say 1 "+said)}, &recorder{})
+	c.Import = importCommits(0)
 	c.MaxIterations = 1
 	c.Prompt = prompt.Prompt{Inline: "answer in <r>"}
 	c.Output = &Output{Tag: "r", Schema: []byte(answerSchema)}
@@ -58,7 +58,7 @@ func outputRun(said string) Config {
 
 func TestOutputEndsTheRunWithoutCommitsOrSignal(t *testing.T) {
 	t.Parallel()
-	r := Run(t.Context(), outputRun(`<r>{"n":1}</r>`))
+	r := Run(t.Context(), outputConfig(`<r>{"n":1}</r>`))
 	wantEnd(t, r, EndDone)
 	if r.Output == nil || string(r.Output.JSON) != `{"n":1}` {
 		t.Errorf("output %+v", r.Output)
@@ -67,7 +67,7 @@ func TestOutputEndsTheRunWithoutCommitsOrSignal(t *testing.T) {
 
 func TestInvalidOutputKeepsTheRawTextAndTheCause(t *testing.T) {
 	t.Parallel()
-	r := Run(t.Context(), outputRun(`<r>{"n":"many"}</r>`))
+	r := Run(t.Context(), outputConfig(`<r>{"n":"many"}</r>`))
 	wantEnd(t, r, EndOutput)
 	if r.Output == nil || r.Output.Raw != `{"n":"many"}` || !strings.Contains(r.Err.Error(), "schema") {
 		t.Errorf("output %+v, error %v", r.Output, r.Err)
@@ -76,8 +76,8 @@ func TestInvalidOutputKeepsTheRawTextAndTheCause(t *testing.T) {
 
 func TestOutputIsSearchedInAllOfTheProse(t *testing.T) {
 	t.Parallel()
-	c := outputRun("")
-	c.Sandbox = stage{agent: act(false, `say 1 <r>{"n"`, `say 1 :7}</r>`, "tool <r>{}</r>", "say 2 that was all")}
+	c := outputConfig("")
+	c.Sandbox = fakeSandbox{agent: printLines(false, `say 1 <r>{"n"`, `say 1 :7}</r>`, "tool <r>{}</r>", "say 2 that was all")}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	if string(r.Output.JSON) != `{"n":7}` {
@@ -87,9 +87,9 @@ func TestOutputIsSearchedInAllOfTheProse(t *testing.T) {
 
 func TestOutputIsHeldAgainstTheGateToo(t *testing.T) {
 	t.Parallel()
-	c := outputRun(`<r>{"n":1}</r>`)
+	c := outputConfig(`<r>{"n":1}</r>`)
 	c.Gate = []Command{{Line: "false"}}
-	c.Sandbox = stage{agent: act(false, `say 1 <r>{"n":1}</r>`), shell: fails}
+	c.Sandbox = fakeSandbox{agent: printLines(false, `say 1 <r>{"n":1}</r>`), shell: failWithOutput}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndMaxed)
 	if !r.GateRan || r.GatePassed() || r.Output == nil {
@@ -121,7 +121,7 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 		{"reference to a file", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"file:///etc/passwd"}`) }, "not followed"},
 		{"reference to the network", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"http://127.0.0.1/x"}`) }, "not followed"},
 	} {
-		c := outputRun("x")
+		c := outputConfig("x")
 		tt.change(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
@@ -132,12 +132,12 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 			t.Errorf("%s: an iteration ran", tt.name)
 		}
 	}
-	tree := outputRun("x") // a schema may refer to itself for a part of the value
+	tree := outputConfig("x") // a schema may refer to itself for a part of the value
 	tree.Output.Schema = []byte(`{"type":["object","null"],"properties":{"type":{"$ref":"#"},"list":{"items":{"$ref":"#"}}}}`)
 	if err := tree.Validate(); err != nil {
 		t.Errorf("a recursive schema: %v", err)
 	}
-	c := outputRun("x")
+	c := outputConfig("x")
 	c.Prompt = prompt.Prompt{Template: "{{how}}", Args: map[string]string{"how": "in <r>"}}
 	if err := c.Validate(); err != nil {
 		t.Errorf("a tag that an argument names: %v", err)
@@ -146,8 +146,8 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 
 func TestFailedAgentGivesNoOutput(t *testing.T) {
 	t.Parallel()
-	c := outputRun("")
-	c.Sandbox = stage{agent: act(false, `say 1 <r>{"n":1}</r>`, "fail other")}
+	c := outputConfig("")
+	c.Sandbox = fakeSandbox{agent: printLines(false, `say 1 <r>{"n":1}</r>`, "fail other")}
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndMaxed)
 	if r.Failure == nil || r.Failure.Class != agents.OtherFailure {

@@ -30,13 +30,13 @@ func TestPrice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newCounting()
-			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			m := newFakeMeter()
+			cfg := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 				m.count(c.metered)
 				m.passed = c.passed
 				_, _ = cmd.Stdout.Write([]byte("say\n" + c.says + "\n"))
 				return sandboxes.Exit{}, nil
-			}}, &diary{})
+			}}, &recorder{})
 			cfg.Options.Model, cfg.Meter, cfg.Budget, cfg.MaxIterations, cfg.NoProgress = c.model, m, Budget{CostUSD: 3}, 4, -1
 			cfg.Price = func(_ agents.Agent, model string, u agents.Usage) agents.Usage {
 				if model == "m" {
@@ -46,7 +46,7 @@ func TestPrice(t *testing.T) {
 				}
 				return u
 			}
-			cfg.Import = commits(0)
+			cfg.Import = importCommits(0)
 			r := Run(t.Context(), cfg)
 			wantEnd(t, r, c.end)
 			for _, it := range r.Iterations {

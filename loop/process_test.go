@@ -23,7 +23,7 @@ import (
 
 func TestProcessThatExitsEndsTheIterationAtOnce(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "echo '"+done+"'")
+	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'")
 	r := Run(t.Context(), c) // otherwise this would take the minute of the grace
 	wantEnd(t, r, EndDone)
 	wantEnding(t, r, 1, EndingExit)
@@ -31,7 +31,7 @@ func TestProcessThatExitsEndsTheIterationAtOnce(t *testing.T) {
 
 func TestGrandchildWithOpenStdoutDoesNotHoldTheRun(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "sleep 1000 & echo $! >child; echo '"+done+"'")
+	c := hostConfig(t, &recorder{}, "sleep 1000 & echo $! >child; echo '"+sayDone+"'")
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	wantEnding(t, r, 1, EndingExit)
@@ -40,7 +40,7 @@ func TestGrandchildWithOpenStdoutDoesNotHoldTheRun(t *testing.T) {
 
 func TestIdleAgentIsKilledWithItsWholeTree(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "sleep 1000 & echo $! >child; wait")
+	c := hostConfig(t, &recorder{}, "sleep 1000 & echo $! >child; wait")
 	c.MaxIterations = 1
 	c.Timers.Idle = 300 * time.Millisecond
 	c.Import = func(context.Context) (Work, error) {
@@ -57,7 +57,7 @@ func TestIdleAgentIsKilledWithItsWholeTree(t *testing.T) {
 
 func TestHangAfterTheSignalCountsAsFinished(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "sleep 1000 & echo $! >child; echo '"+done+"'; wait")
+	c := hostConfig(t, &recorder{}, "sleep 1000 & echo $! >child; echo '"+sayDone+"'; wait")
 	c.Timers.Grace = 50 * time.Millisecond
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
@@ -84,8 +84,8 @@ func wantGone(t *testing.T, c Config, file string) {
 
 func TestSignalWithNonZeroExitIsAFailedIteration(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "echo '"+done+"'; echo boom >&2; exit 3", "echo '"+done+"'")
-	c.Import = commits(1, 0)
+	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'; echo boom >&2; exit 3", "echo '"+sayDone+"'")
+	c.Import = importCommits(1, 0)
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	it := wantEnding(t, r, 1, EndingExit)
@@ -99,7 +99,7 @@ func TestSignalWithNonZeroExitIsAFailedIteration(t *testing.T) {
 
 func TestExitBySignalIsNeverSuccess(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, "echo '"+done+"'; kill -KILL $$")
+	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'; kill -KILL $$")
 	c.MaxIterations = 1
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndMaxed)
@@ -111,7 +111,7 @@ func TestExitBySignalIsNeverSuccess(t *testing.T) {
 func TestInterruptAsksTheAgentToEndAndTakesItsCommitsBack(t *testing.T) {
 	t.Parallel()
 	// The script is in its loop when the event arrives; the trap shows that it was asked to end, not killed.
-	c := onHost(t, &diary{}, "trap 'echo asked >asked; exit 0' TERM; echo tool ready; while :; do sleep 0.01; done")
+	c := hostConfig(t, &recorder{}, "trap 'echo asked >asked; exit 0' TERM; echo tool ready; while :; do sleep 0.01; done")
 	interrupt := make(chan struct{})
 	c.Interrupt = interrupt
 	c.Observe = func(e Event) {
@@ -134,7 +134,7 @@ func TestCancelKillsAtOnceAndKeepsTheCause(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lost := errors.New("claim is lost")
-	c := onHost(t, &diary{}, "trap '' TERM; echo $$ >child; echo tool ready; while :; do sleep 0.01; done")
+	c := hostConfig(t, &recorder{}, "trap '' TERM; echo $$ >child; echo tool ready; while :; do sleep 0.01; done")
 	c.Observe = func(e Event) {
 		if e.Kind == EventAgent {
 			cancel(lost)
@@ -150,8 +150,8 @@ func TestCancelKillsAtOnceAndKeepsTheCause(t *testing.T) {
 
 func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{})
-	c.Agent, c.Import = missing{}, commits(0)
+	c := hostConfig(t, &recorder{})
+	c.Agent, c.Import = missingAgent{}, importCommits(0)
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndUnavailable) // the same would happen to every other issue
 	wantEnding(t, r, 1, EndingNotStarted)
@@ -160,9 +160,9 @@ func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	}
 }
 
-type missing struct{ scripted }
+type missingAgent struct{ scriptedAgent }
 
-func (missing) Invocation(agents.Request) (agents.Invocation, error) {
+func (missingAgent) Invocation(agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"no-such-agent"}}, nil
 }
 
@@ -170,10 +170,10 @@ func (missing) Invocation(agents.Request) (agents.Invocation, error) {
 func TestFailureHasStandardError(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
-		"seq 60 >&2; exit 3":                   "11\n12\n",
-		"echo oops >&2; printf '" + done + "'": "",
+		"seq 60 >&2; exit 3":                      "11\n12\n",
+		"echo oops >&2; printf '" + sayDone + "'": "",
 	} {
-		c := onHost(t, &diary{}, script)
+		c := hostConfig(t, &recorder{}, script)
 		c.MaxIterations = 1
 		r := Run(t.Context(), c)
 		if got := r.Iterations[0].Stderr; want == "" && got != "" || !strings.HasPrefix(got, want) || want != "" && !strings.HasSuffix(got, "\n60") {
@@ -184,12 +184,12 @@ func TestFailureHasStandardError(t *testing.T) {
 
 func TestRawOutputStreamsToFiles(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
-	c := onHost(t, d, "cat >prompt; echo tool one; echo oops >&2; printf '"+done+"'")
+	d := &recorder{}
+	c := hostConfig(t, d, "cat >prompt; echo tool one; echo oops >&2; printf '"+sayDone+"'")
 	c.Setup, c.Gate = []Command{{Line: "echo prepared"}}, []Command{{Line: "echo fine; echo also >&2"}}
 	wantEnd(t, Run(t.Context(), c), EndDone)
 	for name, want := range map[string]string{
-		"agent-1.jsonl": "tool one\n" + done, "agent-1.stderr": "oops\n",
+		"agent-1.jsonl": "tool one\n" + sayDone, "agent-1.stderr": "oops\n",
 		"setup-1.log": "prepared\n", "gate-1-1.log": "fine\nalso\n",
 	} {
 		if got := d.file(name); got != want {
@@ -208,11 +208,11 @@ func TestBrokenLogIsAWarningNotAFailure(t *testing.T) {
 		stream func(string) (io.WriteCloser, error)
 	}{
 		{"cannot open", func(string) (io.WriteCloser, error) { return nil, errors.New("disk full") }},
-		{"cannot write", func(string) (io.WriteCloser, error) { return full{}, nil }},
+		{"cannot write", func(string) (io.WriteCloser, error) { return fullDisk{}, nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := onHost(t, &diary{}, "for i in 1 2 3; do echo tool $i; done; echo '"+done+"'")
+			c := hostConfig(t, &recorder{}, "for i in 1 2 3; do echo tool $i; done; echo '"+sayDone+"'")
 			c.Stream = tt.stream
 			r := Run(t.Context(), c)
 			wantEnd(t, r, EndDone)
@@ -223,16 +223,16 @@ func TestBrokenLogIsAWarningNotAFailure(t *testing.T) {
 	}
 }
 
-type full struct{}
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-func (full) Close() error              { return nil }
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+func (fullDisk) Close() error              { return nil }
 
 func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
+	d := &recorder{}
 	var prompts []string
-	c := onHost(t, d)
+	c := hostConfig(t, d)
 	dir := c.Sandbox.Workdir()
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
@@ -247,9 +247,9 @@ func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	git("commit", "-q", "--allow-empty", "-m", "start")
 	base := git("rev-parse", "HEAD")
-	c.Agent = scripted{prompts: &prompts, scripts: []string{
-		"echo half >f && git add f && git commit -q -m half && echo use 10 && echo '" + done + "'",
-		"echo whole >f && git commit -q -a -m whole && echo use 5 && echo '" + done + "'",
+	c.Agent = scriptedAgent{prompts: &prompts, scripts: []string{
+		"echo half >f && git add f && git commit -q -m half && echo use 10 && echo '" + sayDone + "'",
+		"echo whole >f && git commit -q -a -m whole && echo use 5 && echo '" + sayDone + "'",
 	}}
 	c.Prompt = prompt.Prompt{Template: "{{feedback}}\nGo.\n"}
 	c.Gate = []Command{{Line: "test -f f"}, {Line: "grep whole f || { echo 'not whole ~~~~~~'; exit 7; }"}}
@@ -280,7 +280,7 @@ func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 
 func TestLargeStreamStaysBounded(t *testing.T) {
 	t.Parallel()
-	c := onHost(t, &diary{}, floodScript(20)+"; echo '"+done+"'")
+	c := hostConfig(t, &recorder{}, floodScript(20)+"; echo '"+sayDone+"'")
 	c.Stream = nil
 	var most uint64
 	seen := 0
@@ -324,8 +324,8 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := Run(b.Context(), Config{
-			Agent: scripted{scripts: []string{floodScript(mib) + "; echo '" + done + "'"}}, Sandbox: sb,
-			Prompt: prompt.Prompt{Inline: "x"}, Import: commits(1),
+			Agent: scriptedAgent{scripts: []string{floodScript(mib) + "; echo '" + sayDone + "'"}}, Sandbox: sb,
+			Prompt: prompt.Prompt{Inline: "x"}, Import: importCommits(1),
 		})
 		if r.End != EndDone {
 			b.Fatal(r.End, r.Err)

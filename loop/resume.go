@@ -9,26 +9,26 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// act runs the iteration's agent: in the session of the last iteration if that saves tokens, otherwise with the whole prompt. An
-// agent notices a lost session before it sends a request to its model; then act repeats the iteration with the whole prompt.
-func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn, error) {
-	inv, err := r.invocation(ctx, n, feedback, resumed)
+// runAgent runs the iteration's agent: in the session of the last iteration if that saves tokens, otherwise with the whole prompt. An
+// agent notices a lost session before it sends a request to its model; then runAgent repeats the iteration with the whole prompt.
+func (r *runner) runAgent(ctx context.Context, n int, feedback, sessionID string) (turn, error) {
+	inv, err := r.invocation(ctx, n, feedback, sessionID)
 	if err != nil {
 		return turn{}, err
 	}
-	r.pending = true
-	t := r.iterate(ctx, n, inv, resumed)
+	r.importPending = true
+	t := r.runProcess(ctx, n, inv, sessionID)
 	switch {
-	case resumed == "":
-	case t.lost():
+	case sessionID == "":
+	case t.sessionLost():
 		r.c.Resume = ResumeNever
 		r.warn(fmt.Sprintf("iteration %d: the session was not resumed (%s); the agent begins afresh", n, t.Failure.Message))
-		return r.act(ctx, n, feedback, "")
-	case t.Failure == nil && t.Session != resumed:
+		return r.runAgent(ctx, n, feedback, "")
+	case t.Failure == nil && t.Session != sessionID:
 		r.c.Resume = ResumeNever
 		r.warn(fmt.Sprintf("iteration %d: the agent went on in another session than the one named; later iterations begin afresh", n))
 	}
-	r.last = lastSession{
+	r.lastSession = lastSession{
 		ID:      t.Session,
 		Agent:   t.Agent,
 		Model:   t.Model,
@@ -36,33 +36,33 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 		Context: t.context,
 		Ended:   t.Ended,
 	}
-	r.total = t.total
+	r.sessionUsage = t.sessionUsage
 	return t, nil
 }
 
-// resumes returns the session that the agent resumes; empty: it starts with the whole prompt. A prompt without {{feedback}} is
+// sessionToResume returns the session that the agent resumes; empty: it starts with the whole prompt. A prompt without {{feedback}} is
 // always sent whole, because that is what the user wants.
-func (r *runner) resumes() string {
-	id := r.c.Resume.session(r.last, r.choice().Agent, r.choice().Model, time.Now())
+func (r *runner) sessionToResume() string {
+	id := r.c.Resume.session(r.lastSession, r.choice().Agent, r.choice().Model, time.Now())
 	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.Uses("feedback") {
 		return ""
 	}
 	return id
 }
 
-// lost reports whether the agent could not resume its session: it failed before it did or used anything, and not because its
+// sessionLost reports whether the agent could not resume its session: it failed before it did or used anything, and not because its
 // service or its program is missing.
-func (t turn) lost() bool {
+func (t turn) sessionLost() bool {
 	f := t.Failure
 	return t.Ending == EndingExit && f != nil && !f.Class.Unavailable() && f.Class != agents.NotStarted && f.Class != agents.Killed &&
 		!t.acted && t.Usage == (agents.Usage{})
 }
 
-// account records the agent's usage in this iteration, and the context that its session has now.
-func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, resumed string) {
+// recordUsage records the agent's usage in this iteration, and the context that its session has now.
+func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage, sessionID string) {
 	var before agents.Usage // of the session, since some agents report its total
-	if resumed != "" && report.Session == resumed {
-		before = r.total
+	if sessionID != "" && report.Session == sessionID {
+		before = r.sessionUsage
 	}
 	spent := report.Spent(before)
 	var passed Passed
@@ -73,7 +73,7 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 		spent = r.c.Price(r.c.Agent, cmp.Or(report.Model, t.Model), spent)
 		t.estimated = spent.Estimated > 0
 	}
-	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, spent.Larger(metered)
+	t.Resumed, t.sessionUsage, t.Usage = sessionID != "", report.Usage, spent.Larger(metered)
 	if spent.CostUSD > 0 { // the cost of all tokens is known
 		t.Usage.Unpriced = 0
 	}
@@ -83,7 +83,7 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 			t.Unseen.CostUSD = 0
 		}
 	}
-	r.estimate(t, passed.Answers)
+	r.addEstimate(t, passed.Answers)
 	t.Free = passed.Free && t.Failure != nil && t.Usage == (agents.Usage{})
 	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// remembering is an agent with sessions, whose IDs begin with "s".
-type remembering struct {
-	scripted
-	asked *[]agents.Request
+// sessionAgent is an agent with sessions, whose IDs begin with "s".
+type sessionAgent struct {
+	scriptedAgent
+	requests *[]agents.Request
 }
 
-func (remembering) Describe() agents.Description {
+func (sessionAgent) Describe() agents.Description {
 	return agents.Description{Program: "sh", Models: true, Session: func(id string) bool { return strings.HasPrefix(id, "s") }}
 }
 
-func (m remembering) Invocation(r agents.Request) (agents.Invocation, error) {
-	*m.asked = append(*m.asked, r)
-	return m.scripted.Invocation(r)
+func (m sessionAgent) Invocation(r agents.Request) (agents.Invocation, error) {
+	*m.requests = append(*m.requests, r)
+	return m.scriptedAgent.Invocation(r)
 }
 
-// resuming returns a run whose nth agent process prints the nth element of says. The gate fails before process number passes.
-func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
+// resumeConfig returns a run whose nth agent process prints the nth element of says. The gate fails before process number passes.
+func resumeConfig(passes int, says ...[]any) (Config, *[]agents.Request) {
 	asked, n := &[]agents.Request{}, 0
-	c := staged(stage{
+	c := fakeConfig(fakeSandbox{
 		agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 			n++
 			lines := says[min(n, len(says))-1]
-			return act(false, lines...)(ctx, cmd)
+			return printLines(false, lines...)(ctx, cmd)
 		},
 		shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 			if n < passes {
@@ -41,13 +41,13 @@ func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
 			}
 			return sandboxes.Exit{}, nil
 		},
-	}, &diary{})
-	c.Agent, c.Prompt = remembering{asked: asked}, prompt.Prompt{Template: "The whole task.\n{{feedback}}\n"}
+	}, &recorder{})
+	c.Agent, c.Prompt = sessionAgent{requests: asked}, prompt.Prompt{Template: "The whole task.\n{{feedback}}\n"}
 	c.Gate, c.MaxIterations = []Command{{Line: "make test"}}, 4
 	return c, asked
 }
 
-func says(lines ...any) []any { return lines }
+func outputLines(lines ...any) []any { return lines }
 
 // sessionsOf returns the sessions that the agent was asked to resume, one per process.
 func sessionsOf(asked []agents.Request) (list []string) {
@@ -59,7 +59,7 @@ func sessionsOf(asked []agents.Request) (list []string) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	well := says("session s1", "use 100", done)
+	success := outputLines("session s1", "use 100", sayDone)
 	tests := map[string]struct {
 		passes int
 		says   [][]any
@@ -68,46 +68,46 @@ func TestResume(t *testing.T) {
 		number int      // number of iterations
 		warns  string
 	}{
-		"after a gate that fails":   {passes: 3, says: [][]any{well}, want: []string{"", "s1", "s1"}, number: 3},
-		"never":                     {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Resume = ResumeNever }, want: []string{"", ""}, number: 2},
-		"without a place for it":    {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Prompt = prompt.Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
-		"no session":                {passes: 2, says: [][]any{says("use 100", done)}, want: []string{"", ""}, number: 2},
-		"an id that is none":        {passes: 2, says: [][]any{says("session --yolo", "use 100", done)}, want: []string{"", ""}, number: 2},
-		"a context of unknown size": {passes: 2, says: [][]any{says("session s1", done)}, want: []string{"", ""}, number: 2},
-		"a context that is large":   {passes: 2, says: [][]any{says("session s1", "use 100001", done)}, want: []string{"", ""}, number: 2},
-		"a failure":                 {passes: 2, says: [][]any{says("session s1", "use 100", "fail other"), well}, want: []string{"", ""}, number: 2},
-		"without the signal":        {passes: 1, says: [][]any{says("session s1", "use 100", "say x more to do"), well}, want: []string{"", "s1"}, number: 2},
-		"another agent": {passes: 1, says: [][]any{well, says("fail rate-limit"), well}, want: []string{"", "s1", ""}, number: 3, change: func(c *Config) {
-			c.Accept = once("not yet")
+		"after a gate that fails":   {passes: 3, says: [][]any{success}, want: []string{"", "s1", "s1"}, number: 3},
+		"never":                     {passes: 2, says: [][]any{success}, change: func(c *Config) { c.Resume = ResumeNever }, want: []string{"", ""}, number: 2},
+		"without a place for it":    {passes: 2, says: [][]any{success}, change: func(c *Config) { c.Prompt = prompt.Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
+		"no session":                {passes: 2, says: [][]any{outputLines("use 100", sayDone)}, want: []string{"", ""}, number: 2},
+		"an id that is none":        {passes: 2, says: [][]any{outputLines("session --yolo", "use 100", sayDone)}, want: []string{"", ""}, number: 2},
+		"a context of unknown size": {passes: 2, says: [][]any{outputLines("session s1", sayDone)}, want: []string{"", ""}, number: 2},
+		"a context that is large":   {passes: 2, says: [][]any{outputLines("session s1", "use 100001", sayDone)}, want: []string{"", ""}, number: 2},
+		"a failure":                 {passes: 2, says: [][]any{outputLines("session s1", "use 100", "fail other"), success}, want: []string{"", ""}, number: 2},
+		"without the signal":        {passes: 1, says: [][]any{outputLines("session s1", "use 100", "say x more to do"), success}, want: []string{"", "s1"}, number: 2},
+		"another agent": {passes: 1, says: [][]any{success, outputLines("fail rate-limit"), success}, want: []string{"", "s1", ""}, number: 3, change: func(c *Config) {
+			c.Accept = rejectOnce("not yet")
 			c.Next = func(Iteration) (agents.Link, bool) {
 				return agents.Link{Agent: c.Agent, Options: agents.Options{Model: "other"}}, true
 			}
 		}},
 		"a session that is lost": {
-			passes: 3, says: [][]any{well, says("fail other"), says("session s2", "use 100", done)},
+			passes: 3, says: [][]any{success, outputLines("fail other"), outputLines("session s2", "use 100", sayDone)},
 			want: []string{"", "s1", ""}, number: 2, warns: "was not resumed (reported)",
 		},
 		"a request that is refused": {
-			passes: 3, says: [][]any{well, says("fail bad-request"), says("session s2", "use 100", done)},
+			passes: 3, says: [][]any{success, outputLines("fail bad-request"), outputLines("session s2", "use 100", sayDone)},
 			want: []string{"", "s1", ""}, number: 2, warns: "was not resumed (reported)",
 		},
 		"a request that is refused later": {
-			passes: 3, says: [][]any{well, says("use 120", "fail bad-request"), says("session s2", "use 100", done)},
+			passes: 3, says: [][]any{success, outputLines("use 120", "fail bad-request"), outputLines("session s2", "use 100", sayDone)},
 			want: []string{"", "s1", ""}, number: 3,
 		},
 		"lost once is never again": {
-			passes: 4, says: [][]any{well, says("fail other"), well},
+			passes: 4, says: [][]any{success, outputLines("fail other"), success},
 			want: []string{"", "s1", "", ""}, number: 3, warns: "was not resumed (reported)",
 		},
 		"another session": {
-			passes: 3, says: [][]any{well, says("session s2", "use 100", done)},
+			passes: 3, says: [][]any{success, outputLines("session s2", "use 100", sayDone)},
 			want: []string{"", "s1", ""}, number: 3, warns: "another session than the one named",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, asked := resuming(test.passes, test.says...)
+			c, asked := resumeConfig(test.passes, test.says...)
 			if test.change != nil {
 				test.change(&c)
 			}
@@ -131,26 +131,26 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// once returns an Accept that rejects the first work.
-func once(text string) func(context.Context) error {
+// rejectOnce returns an Accept that rejects the first work.
+func rejectOnce(text string) func(context.Context) error {
 	first := true
 	return func(context.Context) error {
 		if first {
 			first = false
-			return errText(text)
+			return textError(text)
 		}
 		return nil
 	}
 }
 
-type errText string
+type textError string
 
-func (e errText) Error() string { return string(e) }
+func (e textError) Error() string { return string(e) }
 
 // A resumed session gets ralph's feedback, without the task; after a lost session the agent gets the whole prompt.
 func TestResumedPrompt(t *testing.T) {
 	t.Parallel()
-	c, asked := resuming(4, says("session s1", "use 100", done), says("session s1", "use 100", done), says("fail other"), says("use 1", done))
+	c, asked := resumeConfig(4, outputLines("session s1", "use 100", sayDone), outputLines("session s1", "use 100", sayDone), outputLines("fail other"), outputLines("use 1", sayDone))
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	if !r.Iterations[1].Resumed || r.Iterations[0].Resumed || r.Iterations[2].Resumed {
@@ -173,13 +173,13 @@ func TestResumedPrompt(t *testing.T) {
 // An agent that reports the usage of its whole session is not charged twice for the beginning.
 func TestResumedUsage(t *testing.T) {
 	t.Parallel()
-	c, _ := resuming(3, says("session s1", "total", "use 100", done), says("session s1", "total", "use 130", done), says("session s1", "total", "use 150", done))
+	c, _ := resumeConfig(3, outputLines("session s1", "total", "use 100", sayDone), outputLines("session s1", "total", "use 130", sayDone), outputLines("session s1", "total", "use 150", sayDone))
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	if r.Usage.Input != 150 || r.Iterations[1].Usage.Input != 30 || r.Iterations[2].Usage.Input != 20 {
 		t.Errorf("used %+v in %+v, want 100, 30 and 20", r.Usage, r.Iterations)
 	}
-	c, _ = resuming(2, says("session s1", "total", "use 100", done), says("session s2", "total", "use 130", done))
+	c, _ = resumeConfig(2, outputLines("session s1", "total", "use 100", sayDone), outputLines("session s2", "total", "use 130", sayDone))
 	if r = Run(t.Context(), c); r.Usage.Input != 230 {
 		t.Errorf("used %+v, want that of two sessions", r.Usage)
 	}
@@ -188,7 +188,7 @@ func TestResumedUsage(t *testing.T) {
 // A run does not know the sessions of an earlier one, for example of one that was killed.
 func TestRunResumesNoEarlierRun(t *testing.T) {
 	t.Parallel()
-	c, asked := resuming(1, says("session s1", "use 100", done))
+	c, asked := resumeConfig(1, outputLines("session s1", "use 100", sayDone))
 	c.Feedback = "It was interrupted."
 	Run(t.Context(), c)
 	Run(t.Context(), c)

@@ -27,24 +27,24 @@ func Run(ctx context.Context, c Config) Result {
 	ctx, stop := context.WithTimeoutCause(ctx, r.c.Timers.Run, errRun)
 	defer stop()
 	s := r.run(ctx)
-	if r.pending && s.end != EndImport {
+	if r.importPending && s.end != EndImport {
 		if err := r.importWork(ctx, len(r.res.Iterations)); err != nil {
 			s = step{end: EndImport, err: errors.Join(err, s.err)}
 		}
 	}
-	r.countOutside()
+	r.countUsageOutside()
 	r.res.End = s.end
 	if s.err != nil {
-		r.res.Err = flat{s.err}
+		r.res.Err = oneLineError{s.err}
 	}
 	return r.res
 }
 
-// flat is an error with a message of one line.
-type flat struct{ error }
+// oneLineError is an error with a message of one line.
+type oneLineError struct{ error }
 
-func (f flat) Error() string { return strings.ReplaceAll(f.error.Error(), "\n", "; ") }
-func (f flat) Unwrap() error { return f.error }
+func (f oneLineError) Error() string { return strings.ReplaceAll(f.error.Error(), "\n", "; ") }
+func (f oneLineError) Unwrap() error { return f.error }
 
 // step is the next step: an end with its cause, or another iteration with feedback.
 type step struct {
@@ -55,20 +55,20 @@ type step struct {
 
 // runner is the state of one Run. Other goroutines use only its warn method and its observer.
 type runner struct {
-	c       Config
-	observe *observer
-	aborted func() error // why the run was stopped from outside; nil: it was not
+	c          Config
+	observe    *observer
+	abortCause func() error // why the run was stopped from outside; nil: it was not
 
-	pending     bool   // something ran in the sandbox since the last import
-	failed      string // kind of the last iteration's failure; empty: none
-	gatedInTurn bool
-	prompt      string       // SHA-256 of the latest prompt
-	told        string       // feedback of the latest iteration; during the first one of a later agent that of the agent before
-	began       int          // first iteration of the current agent
-	mine        agents.Usage // usage of the current agent
-	counted     agents.Usage // part of the meter's usage that is in res already
-	last        lastSession  // session of the last iteration
-	total       agents.Usage // usage that the agent has reported for that session
+	importPending bool   // something ran in the sandbox since the last import
+	lastFailure   string // kind of the last iteration's failure; empty: none
+	gatedInTurn   bool
+	prompt        string       // SHA-256 of the latest prompt
+	lastFeedback  string       // feedback of the latest iteration; during the first one of a later agent that of the agent before
+	agentStart    int          // first iteration of the current agent
+	agentUsage    agents.Usage // usage of the current agent
+	countedUsage  agents.Usage // part of the meter's usage that is in res already
+	lastSession   lastSession  // session of the last iteration
+	sessionUsage  agents.Usage // usage that the agent has reported for that session
 
 	mu  sync.Mutex
 	res Result // Warnings guarded by mu; the rest belongs to Run's goroutine
@@ -77,12 +77,12 @@ type runner struct {
 func newRunner(ctx context.Context, c Config) *runner {
 	c = c.withDefaults()
 	return &runner{
-		c: c, began: 1,
+		c: c, agentStart: 1,
 		observe: &observer{fn: c.Observe},
 		res: Result{Work: c.Before, Limits: Limits{
 			MaxIterations: c.MaxIterations, NoProgress: c.NoProgress, Budget: c.Budget, Timers: c.Timers,
 		}},
-		aborted: func() error {
+		abortCause: func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -104,7 +104,7 @@ func (r *runner) warn(text string) {
 }
 
 func (r *runner) run(ctx context.Context) step {
-	if err := errors.Join(r.c.missing(), r.c.Validate()); err != nil {
+	if err := errors.Join(r.c.checkRequired(), r.c.Validate()); err != nil {
 		return step{end: EndPrompt, err: err}
 	}
 	for _, key := range r.c.Prompt.Unused() {
@@ -129,10 +129,10 @@ func (r *runner) run(ctx context.Context) step {
 // setup runs the setup commands.
 func (r *runner) setup(ctx context.Context) step {
 	for i, cmd := range r.c.Setup {
-		r.pending = true
+		r.importPending = true
 		check, err := r.check(ctx, EventSetup, 0, fmt.Sprintf("setup-%d.log", i+1), cmd)
 		if err != nil {
-			return r.broken(ctx, fmt.Errorf("setup `%s`: %w", neutral.Excerpt(cmd.Line, 100), err))
+			return r.endBroken(ctx, fmt.Errorf("setup `%s`: %w", neutral.Excerpt(cmd.Line, 100), err))
 		}
 		r.res.Setup = append(r.res.Setup, check)
 		if !check.Passed() {
@@ -144,26 +144,26 @@ func (r *runner) setup(ctx context.Context) step {
 
 // turn is one iteration: prompt, agent, import, decision.
 func (r *runner) turn(ctx context.Context, n int, feedback string) step {
-	if s := r.stopped(ctx); s.end != "" {
+	if s := r.endIfStopped(ctx); s.end != "" {
 		return s
 	}
 	r.gatedInTurn = false
-	if n == 1 || n != r.began {
-		r.told = feedback
+	if n == 1 || n != r.agentStart {
+		r.lastFeedback = feedback
 	}
-	r.countOutside()
-	resumed := r.resumes()
+	r.countUsageOutside()
+	sessionID := r.sessionToResume()
 	text := fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)
-	if r.began > 1 {
+	if r.agentStart > 1 {
 		text += ", " + r.choice().String()
 	}
-	if resumed != "" {
+	if sessionID != "" {
 		text += ", in the session of the last"
 	}
 	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: text})
-	t, err := r.act(ctx, n, feedback, resumed)
+	t, err := r.runAgent(ctx, n, feedback, sessionID)
 	if err != nil {
-		if s := r.stopped(ctx); s.end != "" {
+		if s := r.endIfStopped(ctx); s.end != "" {
 			return s
 		}
 		return step{end: EndPrompt, err: err}
@@ -177,13 +177,13 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 	if err != nil {
 		return step{end: EndImport, err: err}
 	}
-	return r.judge(ctx, t)
+	return r.decide(ctx, t)
 }
 
 func (r *runner) record(t turn) {
 	it := t.Iteration
 	r.res.Iterations = append(r.res.Iterations, it)
-	r.res.Usage, r.res.Unseen, r.mine = r.res.Usage.Add(it.Usage), r.res.Unseen.Add(it.Unseen), r.mine.Add(it.Usage)
+	r.res.Usage, r.res.Unseen, r.agentUsage = r.res.Usage.Add(it.Usage), r.res.Unseen.Add(it.Unseen), r.agentUsage.Add(it.Usage)
 	r.res.Signal, r.res.Message, r.res.Failure, r.res.Denied = it.Signal, t.message, it.Failure, it.Denied
 	r.res.Fruitless++
 	if it.Commits > 0 {
@@ -196,19 +196,19 @@ func (r *runner) record(t turn) {
 func (r *runner) importWork(ctx context.Context, n int) error {
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), importLimit, errCommand)
 	defer cancel()
-	hurried, hurry := context.WithCancelCause(limited)
-	defer hurry(nil)
+	importCtx, cancelImport := context.WithCancelCause(limited)
+	defer cancelImport(nil)
 	stop := context.AfterFunc(ctx, func() {
-		if retry.Sleep(hurried, importLimitStopped) == nil {
-			hurry(errCommand)
+		if retry.Sleep(importCtx, importLimitStopped) == nil {
+			cancelImport(errCommand)
 		}
 	})
 	defer stop()
-	work, err := r.c.Import(hurried)
+	work, err := r.c.Import(importCtx)
 	if err != nil {
 		return fmt.Errorf("import the commits: %w", err)
 	}
-	r.pending = false
+	r.importPending = false
 	r.res.Work = work
 	if work.New > 0 {
 		r.observe.emit(Event{Kind: EventCommits, Iteration: n, New: work.New})
@@ -216,9 +216,9 @@ func (r *runner) importWork(ctx context.Context, n int) error {
 	return nil
 }
 
-// stopped ends a run that was stopped from outside or has run out of time.
-func (r *runner) stopped(ctx context.Context) step {
-	if err := r.aborted(); err != nil {
+// endIfStopped ends a run that was stopped from outside or has run out of time.
+func (r *runner) endIfStopped(ctx context.Context) step {
+	if err := r.abortCause(); err != nil {
 		return step{end: EndInterrupted, err: err}
 	}
 	if ctx.Err() != nil {
@@ -227,9 +227,9 @@ func (r *runner) stopped(ctx context.Context) step {
 	return step{}
 }
 
-// broken ends a run after an error of the sandbox, whose cause is often only that the run was stopped.
-func (r *runner) broken(ctx context.Context, err error) step {
-	if s := r.stopped(ctx); s.end != "" {
+// endBroken ends a run after an error of the sandbox, whose cause is often only that the run was stopped.
+func (r *runner) endBroken(ctx context.Context, err error) step {
+	if s := r.endIfStopped(ctx); s.end != "" {
 		return s
 	}
 	if errors.Is(err, sandboxes.ErrKilledInside) && len(r.res.Iterations) > 0 {

@@ -29,7 +29,7 @@ func (r Resume) validate() error {
 const (
 	maxContext     = 100_000
 	maxContextCold = 30_000 // after the cache has expired
-	cached         = 5 * time.Minute
+	cacheLifetime  = 5 * time.Minute
 )
 
 // lastSession is the session of the last iteration. It is stored in the home of one sandbox and useless in another.
@@ -43,12 +43,12 @@ type lastSession struct {
 
 // session returns the session to resume now; empty: start with the whole prompt.
 func (r Resume) session(last lastSession, agent, model string, now time.Time) string {
-	most := int64(maxContext)
-	if now.Sub(last.Ended) > cached {
-		most = maxContextCold
+	maxTokens := int64(maxContext)
+	if now.Sub(last.Ended) > cacheLifetime {
+		maxTokens = maxContextCold
 	}
 	if r == ResumeNever || !last.Intact || last.Agent != agent || last.Model != model ||
-		last.Context <= 0 || last.Context > most {
+		last.Context <= 0 || last.Context > maxTokens {
 		return ""
 	}
 	return last.ID

@@ -21,11 +21,11 @@ func TestSession(t *testing.T) {
 		"another agent":          {change: func(l *lastSession) { l.Agent = "b" }},
 		"another model":          {change: func(l *lastSession) { l.Model = "n" }},
 		"killed":                 {change: func(l *lastSession) { l.Intact = false }},
-		"as much as may be":      {change: func(l *lastSession) { l.Context = maxContext }, after: cached, want: true},
+		"as much as may be":      {change: func(l *lastSession) { l.Context = maxContext }, after: cacheLifetime, want: true},
 		"nobody knows how much":  {change: func(l *lastSession) { l.Context = 0 }},
 		"too much":               {change: func(l *lastSession) { l.Context = maxContext + 1 }},
-		"not in the cache":       {change: func(l *lastSession) { l.Context = maxContextCold + 1 }, after: cached + 1},
-		"not in the cache, less": {change: func(l *lastSession) { l.Context = maxContextCold }, after: cached + 1, want: true},
+		"not in the cache":       {change: func(l *lastSession) { l.Context = maxContextCold + 1 }, after: cacheLifetime + 1},
+		"not in the cache, less": {change: func(l *lastSession) { l.Context = maxContextCold }, after: cacheLifetime + 1, want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,17 +15,17 @@ func TestShares(t *testing.T) {
 	t.Parallel()
 	first, second := agents.Choice{Agent: "scripted", Model: "a"}, agents.Choice{Agent: "scripted", Model: "b"}
 	tests := map[string]struct {
-		shares map[agents.Choice]Budget
-		says   string // in every iteration of the first agent
-		meter  bool   // it counts 100 tokens in each iteration, and the agent hangs
-		want   End
-		number int // number of iterations
-		own    bool
+		shares  map[agents.Choice]Budget
+		says    string // in every iteration of the first agent
+		meter   bool   // it counts 100 tokens in each iteration, and the agent hangs
+		want    End
+		number  int // number of iterations
+		ofAgent bool
 	}{
 		"after an iteration":        {map[agents.Choice]Budget{first: {Tokens: 150}}, "use 100", false, EndDone, 3, false},
 		"in the middle of one":      {map[agents.Choice]Budget{first: {Tokens: 90}}, "tool x", true, EndDone, 2, false},
 		"refused by the endpoint":   {map[agents.Choice]Budget{first: {Tokens: 90}}, "use 100\nfail bad-request", false, EndDone, 2, false},
-		"work that is done":         {map[agents.Choice]Budget{first: {Tokens: 90}}, "use 100\n" + done, false, EndDone, 1, false},
+		"work that is done":         {map[agents.Choice]Budget{first: {Tokens: 90}}, "use 100\n" + sayDone, false, EndDone, 1, false},
 		"not spent":                 {map[agents.Choice]Budget{first: {Tokens: 5000}}, "use 100", false, EndMaxed, 4, false},
 		"of another model":          {map[agents.Choice]Budget{second: {Tokens: 90}}, "use 100", false, EndMaxed, 4, false},
 		"and there is nobody after": {map[agents.Choice]Budget{first: {Tokens: 90}, second: {Tokens: 1}}, "use 100", false, EndDone, 2, false},
@@ -33,13 +33,13 @@ func TestShares(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, began := newCounting(), []string{}
-			c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-				if len(began) > 0 && began[len(began)-1] == "b" {
-					return act(false, "use 5", done)(ctx, cmd)
+			m, models := newFakeMeter(), []string{}
+			c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+				if len(models) > 0 && models[len(models)-1] == "b" {
+					return printLines(false, "use 5", sayDone)(ctx, cmd)
 				}
 				if !test.meter {
-					return act(false, test.says)(ctx, cmd)
+					return printLines(false, test.says)(ctx, cmd)
 				}
 				_, _ = cmd.Stdout.Write([]byte(test.says + "\n"))
 				m.mu.Lock()
@@ -51,28 +51,28 @@ func TestShares(t *testing.T) {
 				m.count(agents.Usage{Input: 100})
 				<-ctx.Done()
 				return sandboxes.Exit{}, context.Cause(ctx)
-			}}, &diary{})
+			}}, &recorder{})
 			if test.meter {
 				c.Meter = m
 			}
 			c.Options.Model, c.MaxIterations, c.Shares = "a", 4, test.shares
-			c.Import = commits(1)
+			c.Import = importCommits(1)
 			c.Next = func(last Iteration) (agents.Link, bool) {
 				if last.Failure != nil {
 					t.Errorf("the agent is given out as unavailable: %v", last.Failure)
 				}
-				began = append(began, "b")
+				models = append(models, "b")
 				return agents.Link{Agent: c.Agent, Options: agents.Options{Model: "b"}}, true
 			}
 			r := Run(t.Context(), c)
 			wantEnd(t, r, test.want)
-			if len(r.Iterations) != test.number || r.OfAgent != test.own {
+			if len(r.Iterations) != test.number || r.OfAgent != test.ofAgent {
 				t.Errorf("%d iterations, of the agent %v: %+v", len(r.Iterations), r.OfAgent, r.Iterations)
 			}
-			if told := strings.Join(r.Warnings, ""); (len(began) > 0) != strings.Contains(told, "agent scripted:a has spent its own budget; scripted:b goes on") {
+			if told := strings.Join(r.Warnings, ""); (len(models) > 0) != strings.Contains(told, "agent scripted:a has spent its own budget; scripted:b goes on") {
 				t.Errorf("warnings %q", told)
 			}
-			if len(began) > 0 && !slices.ContainsFunc(r.Iterations, func(it Iteration) bool { return it.Model == "b" }) {
+			if len(models) > 0 && !slices.ContainsFunc(r.Iterations, func(it Iteration) bool { return it.Model == "b" }) {
 				t.Errorf("no iteration of the other agent: %+v", r.Iterations)
 			}
 		})
@@ -81,7 +81,7 @@ func TestShares(t *testing.T) {
 
 func TestLastAgentHasSpentItsShare(t *testing.T) {
 	t.Parallel()
-	c := staged(stage{agent: act(false, "use 100")}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: printLines(false, "use 100")}, &recorder{})
 	c.Shares = map[agents.Choice]Budget{{Agent: "scripted"}: {Tokens: 150}}
 	r := Run(t.Context(), c)
 	if wantEnd(t, r, EndBudget); !r.OfAgent || len(r.Iterations) != 2 || r.Missing != MissingSignal {

@@ -20,22 +20,22 @@ type Timers struct {
 	PromptExpand time.Duration // 30 s for one command in a prompt
 }
 
-// cause is the reason why a process was killed: the cause of its cancelled context.
-type cause struct {
+// killCause is the reason why a process was killed: the cause of its cancelled context.
+type killCause struct {
 	ending Ending
 	text   string
 }
 
-func (c cause) Error() string { return c.text }
+func (c killCause) Error() string { return c.text }
 
 var (
-	errIdle      error = cause{EndingIdle, "idle timeout"}
-	errGrace     error = cause{EndingGrace, "completion grace is over"}
-	errIteration error = cause{EndingIteration, "iteration timeout"}
-	errRun       error = cause{EndingRun, "run timeout"}
-	errBudget    error = cause{EndingBudget, "budget spent"}
-	errShare     error = cause{EndingShare, "budget of the iteration spent"}
-	errAgent     error = cause{EndingAgent, "budget of the agent spent"}
+	errIdle      error = killCause{EndingIdle, "idle timeout"}
+	errGrace     error = killCause{EndingGrace, "completion grace is over"}
+	errIteration error = killCause{EndingIteration, "iteration timeout"}
+	errRun       error = killCause{EndingRun, "run timeout"}
+	errBudget    error = killCause{EndingBudget, "budget spent"}
+	errShare     error = killCause{EndingShare, "budget of the iteration spent"}
+	errAgent     error = killCause{EndingAgent, "budget of the agent spent"}
 	errCommand         = errors.New("command timeout")
 )
 
@@ -69,20 +69,20 @@ func (t Timers) validate() (err error) {
 	return err
 }
 
-// pulse is the state on which an iteration's timers depend.
-type pulse struct {
-	last   time.Time // time of the last byte; initially the start
-	signal time.Time // time of the completion signal; zero: there is none
-	warned time.Time // time of the last warning
+// activity is the state on which an iteration's timers depend.
+type activity struct {
+	lastByte time.Time // time of the last byte; initially the start
+	signalAt time.Time // time of the completion signal; zero: there is none
+	warnedAt time.Time // time of the last warning
 }
 
 // check returns whether at now the process must be killed (and why), whether a warning is due, and when to check again.
 //
 //nolint:revive,staticcheck // kill is an answer, not this function's error
-func (t Timers) check(p pulse, now time.Time) (kill error, warn bool, next time.Time) {
-	if !p.signal.IsZero() {
-		end := later(p.last, p.signal).Add(t.Grace)
-		if limit := p.signal.Add(t.GraceCap); limit.Before(end) {
+func (t Timers) check(p activity, now time.Time) (kill error, warn bool, next time.Time) {
+	if !p.signalAt.IsZero() {
+		end := later(p.lastByte, p.signalAt).Add(t.Grace)
+		if limit := p.signalAt.Add(t.GraceCap); limit.Before(end) {
 			end = limit
 		}
 		if !now.Before(end) {
@@ -90,11 +90,11 @@ func (t Timers) check(p pulse, now time.Time) (kill error, warn bool, next time.
 		}
 		return nil, false, end
 	}
-	end := p.last.Add(t.Idle)
+	end := p.lastByte.Add(t.Idle)
 	if !now.Before(end) {
 		return errIdle, false, end
 	}
-	next = later(p.last, p.warned).Add(t.IdleWarning)
+	next = later(p.lastByte, p.warnedAt).Add(t.IdleWarning)
 	if !now.Before(next) {
 		warn, next = true, now.Add(t.IdleWarning)
 	}

@@ -18,8 +18,8 @@ import (
 func TestIdleTimeoutKillsAfterTenSilentMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{}
-		c := staged(stage{agent: act(true, 100*time.Second, "tool x", 30*time.Second, []byte("half a li"))}, d)
+		d := &recorder{}
+		c := fakeConfig(fakeSandbox{agent: printLines(true, 100*time.Second, "tool x", 30*time.Second, []byte("half a li"))}, d)
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
@@ -37,8 +37,8 @@ func TestIdleTimeoutKillsAfterTenSilentMinutes(t *testing.T) {
 func TestIdleWarnsEachMinuteBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{}
-		c := staged(stage{agent: act(true, 90*time.Second, "tool x")}, d)
+		d := &recorder{}
+		c := fakeConfig(fakeSandbox{agent: printLines(true, 90*time.Second, "tool x")}, d)
 		c.MaxIterations = 1
 		start := time.Now()
 		var at []time.Duration
@@ -66,7 +66,7 @@ func TestIdleWarnsEachMinuteBefore(t *testing.T) {
 func TestGraceIsResetByEachLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{agent: act(true, done, 50*time.Second, "tool a", 50*time.Second, "tool b")}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(true, sayDone, 50*time.Second, "tool a", 50*time.Second, "tool b")}, &recorder{})
 		start := time.Now()
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndDone)
@@ -84,8 +84,8 @@ func TestGraceAfterAnAnswer(t *testing.T) {
 		for said, end := range map[string]End{
 			"say 1 <needs-info>Which?</needs-info>": EndNeedsInfo, "say 1 <no-change>fine</no-change>": EndNoChange,
 		} {
-			c := staged(stage{agent: act(true, said)}, &diary{})
-			c.Import = commits(0)
+			c := fakeConfig(fakeSandbox{agent: printLines(true, said)}, &recorder{})
+			c.Import = importCommits(0)
 			r := Run(t.Context(), c)
 			wantEnd(t, r, end)
 			if it := wantEnding(t, r, 1, EndingGrace); it.Failure != nil || it.Signal != "" {
@@ -98,15 +98,15 @@ func TestGraceAfterAnAnswer(t *testing.T) {
 func TestGraceHasAnAbsoluteCap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+		c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			_, _ = cmd.Stdout.Write([]byte(sayDone + "\n"))
 			for {
 				_, _ = cmd.Stdout.Write([]byte("tool still here\n"))
 				if err := pause(ctx, 7*time.Second); err != nil {
 					return sandboxes.Exit{}, err
 				}
 			}
-		}}, &diary{})
+		}}, &recorder{})
 		start := time.Now()
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndDone)
@@ -120,7 +120,7 @@ func TestGraceHasAnAbsoluteCap(t *testing.T) {
 func TestGraceEndCountsAsFinishedWithAWarning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := Run(t.Context(), staged(stage{agent: act(true, done)}, &diary{}))
+		r := Run(t.Context(), fakeConfig(fakeSandbox{agent: printLines(true, sayDone)}, &recorder{}))
 		wantEnd(t, r, EndDone)
 		if it := wantEnding(t, r, 1, EndingGrace); it.Failure != nil || it.Signal != DefaultSignal {
 			t.Errorf("iteration %+v, want a signal and no failure", it)
@@ -134,7 +134,7 @@ func TestGraceEndCountsAsFinishedWithAWarning(t *testing.T) {
 func TestWithdrawnSignalBringsTheIdleTimeoutBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{agent: act(true, done, 30*time.Second, "say next wait, one more thing")}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(true, sayDone, 30*time.Second, "say next wait, one more thing")}, &recorder{})
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
@@ -149,7 +149,7 @@ func TestWithdrawnSignalBringsTheIdleTimeoutBack(t *testing.T) {
 func TestNoIdleTimeoutWhileTheSignalStands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{agent: act(false, done, 30*time.Second)}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone, 30*time.Second)}, &recorder{})
 		c.Timers = Timers{Idle: 10 * time.Second}
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndDone)
@@ -157,7 +157,7 @@ func TestNoIdleTimeoutWhileTheSignalStands(t *testing.T) {
 	})
 }
 
-func chatter(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func printForever(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	for {
 		_, _ = cmd.Stdout.Write([]byte("tool busy\n"))
 		if err := pause(ctx, time.Minute); err != nil {
@@ -169,7 +169,7 @@ func chatter(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error)
 func TestIterationTimeoutIsAbsolute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{agent: chatter}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printForever}, &recorder{})
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
@@ -184,12 +184,12 @@ func TestIterationTimeoutIsAbsolute(t *testing.T) {
 func TestRunTimeoutIsAbsolute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		handed := 0
-		c := staged(stage{agent: chatter}, &diary{})
+		imports := 0
+		c := fakeConfig(fakeSandbox{agent: printForever}, &recorder{})
 		c.Timers.Iteration = 90 * time.Minute
 		c.Import = func(ctx context.Context) (Work, error) {
-			handed++
-			return Work{Tip: "t", Commits: handed, New: 1}, ctx.Err()
+			imports++
+			return Work{Tip: "t", Commits: imports, New: 1}, ctx.Err()
 		}
 		start := time.Now()
 		r := Run(t.Context(), c)
@@ -198,8 +198,8 @@ func TestRunTimeoutIsAbsolute(t *testing.T) {
 		if got := time.Since(start); got != 4*time.Hour {
 			t.Errorf("ended after %s, want 4 h", got)
 		}
-		if handed != 3 || r.Work.Commits != 3 {
-			t.Errorf("%d imports, work %+v; the last one has to come after the timeout", handed, r.Work)
+		if imports != 3 || r.Work.Commits != 3 {
+			t.Errorf("%d imports, work %+v; the last one has to come after the timeout", imports, r.Work)
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestRunTimeoutEndsSetupAndGate(t *testing.T) {
 	for _, part := range []string{"setup", "gate"} {
 		t.Run(part, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := staged(stage{agent: act(false, done), shell: hang}, &diary{})
+				c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone), shell: hang}, &recorder{})
 				c.Timers = Timers{Run: time.Minute}
 				if part == "setup" {
 					c.Setup = []Command{{Line: "npm ci"}}
@@ -230,11 +230,11 @@ func TestTieExitBeatsTimer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		// The process ends by itself at the moment of its kill: its own exit, which the sandbox reports, counts.
-		c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 			<-ctx.Done()
-			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+			_, _ = cmd.Stdout.Write([]byte(sayDone + "\n"))
 			return sandboxes.Exit{}, nil
-		}}, &diary{})
+		}}, &recorder{})
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndDone)
 		if it := wantEnding(t, r, 1, EndingExit); it.Failure != nil {
@@ -247,11 +247,11 @@ func TestTieAbortBeatsExit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
-		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+		c := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			_, _ = cmd.Stdout.Write([]byte(sayDone + "\n"))
 			close(interrupt)
 			return sandboxes.Exit{}, nil
-		}}, &diary{})
+		}}, &recorder{})
 		c.Interrupt = interrupt
 		r := Run(t.Context(), c)
 		wantEnd(t, r, EndInterrupted)
@@ -267,11 +267,11 @@ func TestTieAbortBeatsTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		lost := errors.New("claim is lost")
-		c := staged(stage{agent: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
+		c := fakeConfig(fakeSandbox{agent: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
 			<-ctx.Done() // at the idle timeout
 			cancel(lost)
 			return sandboxes.Exit{}, context.Cause(ctx)
-		}}, &diary{})
+		}}, &recorder{})
 		r := Run(ctx, c)
 		wantEnd(t, r, EndInterrupted)
 		wantEnding(t, r, 1, EndingInterrupted)
@@ -284,15 +284,15 @@ func TestTieAbortBeatsTimer(t *testing.T) {
 func TestAbortWorksInEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"setup", "prompt", "agent", "gate"} {
-		for _, how := range []string{"interrupt", "cancel"} {
-			t.Run(step+" "+how, func(t *testing.T) {
+		for _, stopBy := range []string{"interrupt", "cancel"} {
+			t.Run(step+" "+stopBy, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancelCause(t.Context())
 					lost := errors.New("claim is lost")
 					interrupt := make(chan struct{})
 					hang := func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 						time.AfterFunc(time.Second, func() {
-							if how == "cancel" {
+							if stopBy == "cancel" {
 								cancel(lost)
 							} else {
 								close(interrupt)
@@ -305,7 +305,7 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 							return sandboxes.Exit{}, context.Cause(ctx)
 						}
 					}
-					s := stage{agent: act(false, done), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+					s := fakeSandbox{agent: printLines(false, sayDone), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 						if cmd.Argv[2] == step {
 							return hang(ctx, cmd)
 						}
@@ -314,20 +314,20 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 					if step == "agent" {
 						s.agent = hang
 					}
-					c := staged(s, &diary{})
+					c := fakeConfig(s, &recorder{})
 					c.Prompt = prompt.Prompt{Template: "x !`prompt`"}
 					c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
 					c.Interrupt = interrupt
-					handed := 0
+					imports := 0
 					c.Import = func(ctx context.Context) (Work, error) {
-						handed++
+						imports++
 						return Work{Tip: "t", Commits: 1, New: 1}, ctx.Err()
 					}
 					start := time.Now()
 					r := Run(ctx, c)
 					wantEnd(t, r, EndInterrupted)
 					want := ErrInterrupted
-					if how == "cancel" {
+					if stopBy == "cancel" {
 						want = lost
 					}
 					if !errors.Is(r.Err, want) {
@@ -336,8 +336,8 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 					if got := time.Since(start); got != time.Second {
 						t.Errorf("ended after %s", got)
 					}
-					if handed != 1 || r.Work.Tip != "t" {
-						t.Errorf("%d imports, work %+v: every end takes the commits back, once", handed, r.Work)
+					if imports != 1 || r.Work.Tip != "t" {
+						t.Errorf("%d imports, work %+v: every end takes the commits back, once", imports, r.Work)
 					}
 				})
 			})
@@ -350,7 +350,7 @@ func TestSecondInterruptKillsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		interrupt := make(chan struct{})
-		c := staged(stage{agent: act(true, "tool deaf to signals")}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(true, "tool deaf to signals")}, &recorder{})
 		c.Interrupt = interrupt
 		time.AfterFunc(time.Second, func() { close(interrupt) })
 		time.AfterFunc(3*time.Second, func() { cancel(errors.New("second")) })
@@ -365,16 +365,16 @@ func TestSecondInterruptKillsAtOnce(t *testing.T) {
 func TestCommandsGetTheInterruptAndItsGrace(t *testing.T) {
 	t.Parallel()
 	interrupt := make(chan struct{})
-	look := func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	checkCommand := func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		if cmd.Interrupt != (<-chan struct{})(interrupt) || cmd.Grace != 10*time.Second {
 			t.Errorf("%q: interrupt %v, grace %s", cmd.Argv, cmd.Interrupt, cmd.Grace)
 		}
 		if cmd.Stdout != nil && cmd.Argv[len(cmd.Argv)-1] == "agent" {
-			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+			_, _ = cmd.Stdout.Write([]byte(sayDone + "\n"))
 		}
 		return sandboxes.Exit{}, nil
 	}
-	c := staged(stage{agent: look, shell: look}, &diary{})
+	c := fakeConfig(fakeSandbox{agent: checkCommand, shell: checkCommand}, &recorder{})
 	c.Interrupt = interrupt
 	c.Prompt = prompt.Prompt{Template: "!`x`"}
 	c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
@@ -385,7 +385,7 @@ func TestStuckImportIsCutShortAfterAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		c := staged(stage{agent: act(false, done)}, &diary{})
+		c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
 		c.Import = func(ctx context.Context) (Work, error) {
 			cancel(errors.New("stop"))
 			<-ctx.Done()
@@ -406,22 +406,22 @@ func TestTimerCheck(t *testing.T) {
 	timers := Timers{}.withDefaults()
 	for _, tt := range []struct {
 		name string
-		p    pulse
+		p    activity
 		now  int
 		kill error
 		warn bool
 		next int
 	}{
-		{"fresh", pulse{last: s(0), warned: s(0)}, 0, nil, false, 60},
-		{"just before a warning", pulse{last: s(0), warned: s(0)}, 59, nil, false, 60},
-		{"warning", pulse{last: s(0), warned: s(0)}, 60, nil, true, 120},
-		{"last stretch", pulse{last: s(0), warned: s(540)}, 541, nil, false, 600},
-		{"kill, not warn", pulse{last: s(0), warned: s(540)}, 600, errIdle, false, 600},
-		{"byte puts the warning off", pulse{last: s(30), warned: s(0)}, 60, nil, false, 90},
-		{"grace", pulse{last: s(10), signal: s(10)}, 69, nil, false, 70},
-		{"grace over", pulse{last: s(10), signal: s(10)}, 70, errGrace, false, 70},
-		{"grace reset", pulse{last: s(60), signal: s(10)}, 70, nil, false, 120},
-		{"grace cap", pulse{last: s(300), signal: s(10)}, 310, errGrace, false, 310},
+		{"fresh", activity{lastByte: s(0), warnedAt: s(0)}, 0, nil, false, 60},
+		{"just before a warning", activity{lastByte: s(0), warnedAt: s(0)}, 59, nil, false, 60},
+		{"warning", activity{lastByte: s(0), warnedAt: s(0)}, 60, nil, true, 120},
+		{"last stretch", activity{lastByte: s(0), warnedAt: s(540)}, 541, nil, false, 600},
+		{"kill, not warn", activity{lastByte: s(0), warnedAt: s(540)}, 600, errIdle, false, 600},
+		{"byte puts the warning off", activity{lastByte: s(30), warnedAt: s(0)}, 60, nil, false, 90},
+		{"grace", activity{lastByte: s(10), signalAt: s(10)}, 69, nil, false, 70},
+		{"grace over", activity{lastByte: s(10), signalAt: s(10)}, 70, errGrace, false, 70},
+		{"grace reset", activity{lastByte: s(60), signalAt: s(10)}, 70, nil, false, 120},
+		{"grace cap", activity{lastByte: s(300), signalAt: s(10)}, 310, errGrace, false, 310},
 	} {
 		kill, warn, next := timers.check(tt.p, s(tt.now))
 		if kill != tt.kill || warn != tt.warn || !next.Equal(s(tt.next)) {

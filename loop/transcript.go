@@ -17,34 +17,34 @@ const (
 )
 
 // transcript reads the output of one agent process as it arrives. Standard output and standard error are each written from one
-// goroutine; the timers read pulse from a third.
+// goroutine; the timers read activity from a third.
 type transcript struct {
-	iteration int
-	observe   *observer
-	decoder   agents.Decoder // this and the following fields belong to stdout's goroutine
-	lines     *proc.Lines
-	done      *completion
-	acted     bool       // the agent wrote a message or used a tool
-	prose     *proc.Tail // nil: not needed
-	proseID   string
-	stderr    *proc.Tail
+	iteration  int
+	observe    *observer
+	decoder    agents.Decoder // this and the following fields belong to stdout's goroutine
+	lines      *proc.Lines
+	completion *completion
+	acted      bool       // the agent wrote a message or used a tool
+	prose      *proc.Tail // nil: not needed
+	proseID    string
+	stderr     *proc.Tail
 
-	changed chan struct{} // receives a value when the signal appears or is withdrawn
+	signalChanged chan struct{} // receives a value when the signal appears or is withdrawn
 
-	mu    sync.Mutex
-	pulse pulse // guarded by mu
+	mu       sync.Mutex
+	activity activity // guarded by mu
 }
 
 func newTranscript(iteration int, c Config, o *observer) *transcript {
 	now := time.Now()
 	t := &transcript{
-		iteration: iteration,
-		observe:   o,
-		decoder:   c.Agent.NewDecoder(),
-		done:      newCompletion(c.Signals),
-		stderr:    proc.NewTail(stderrKept),
-		changed:   make(chan struct{}, 1),
-		pulse:     pulse{last: now, warned: now},
+		iteration:     iteration,
+		observe:       o,
+		decoder:       c.Agent.NewDecoder(),
+		completion:    newCompletion(c.Signals),
+		stderr:        proc.NewTail(stderrKept),
+		signalChanged: make(chan struct{}, 1),
+		activity:      activity{lastByte: now, warnedAt: now},
 	}
 	t.lines = proc.NewLines(t.line)
 	if c.Output != nil {
@@ -53,37 +53,41 @@ func newTranscript(iteration int, c Config, o *observer) *transcript {
 	return t
 }
 
-// stdout returns the writer for standard output, which also copies the bytes to raw.
-func (t *transcript) stdout(raw io.Writer) io.Writer { return tap{t, []io.Writer{raw, t.lines}} }
+// stdoutWriter returns the writer for standard output, which also copies the bytes to raw.
+func (t *transcript) stdoutWriter(raw io.Writer) io.Writer {
+	return activityWriter{t, []io.Writer{raw, t.lines}}
+}
 
-// errors returns the writer for standard error, which also copies the bytes to raw.
-func (t *transcript) errors(raw io.Writer) io.Writer { return tap{t, []io.Writer{raw, t.stderr}} }
+// stderrWriter returns the writer for standard error, which also copies the bytes to raw.
+func (t *transcript) stderrWriter(raw io.Writer) io.Writer {
+	return activityWriter{t, []io.Writer{raw, t.stderr}}
+}
 
-// tap records that the process is alive, and passes the bytes on to writers that never fail.
-type tap struct {
+// activityWriter records that the process is alive, and passes the bytes on to writers that never fail.
+type activityWriter struct {
 	t  *transcript
 	to []io.Writer
 }
 
-func (w tap) Write(p []byte) (int, error) {
-	w.t.alive()
+func (w activityWriter) Write(p []byte) (int, error) {
+	w.t.recordActivity()
 	for _, to := range w.to {
 		_, _ = to.Write(p)
 	}
 	return len(p), nil
 }
 
-// end closes the stream of a process that has ended and returns its report.
-func (t *transcript) end(how agents.Ending) agents.Report {
+// finish closes the stream of a process that has ended and returns its report.
+func (t *transcript) finish(ending agents.Ending) agents.Report {
 	_ = t.lines.Close()
-	how.StderrTail = t.stderr.String()
-	return t.decoder.Finish(how)
+	ending.StderrTail = t.stderr.String()
+	return t.decoder.Finish(ending)
 }
 
-func (t *transcript) alive() {
+func (t *transcript) recordActivity() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pulse.last = time.Now()
+	t.activity.lastByte = time.Now()
 }
 
 func (t *transcript) line(line []byte) {
@@ -95,7 +99,7 @@ func (t *transcript) line(line []byte) {
 				continue // only the beginning of a message
 			}
 		}
-		t.observe.agent(t.iteration, e)
+		t.observe.emitAgent(t.iteration, e)
 	}
 }
 
@@ -107,20 +111,20 @@ func (t *transcript) message(e agents.Event) {
 		t.proseID = e.Message
 		_, _ = io.WriteString(t.prose, e.Text)
 	}
-	before := t.done.complete()
-	t.done.add(e)
-	after := t.done.complete()
+	before := t.completion.endMark()
+	t.completion.add(e)
+	after := t.completion.endMark()
 	if (before == "") == (after == "") {
 		return
 	}
 	t.mu.Lock()
-	t.pulse.signal = time.Time{}
+	t.activity.signalAt = time.Time{}
 	if after != "" {
-		t.pulse.signal = time.Now()
+		t.activity.signalAt = time.Now()
 	}
 	t.mu.Unlock()
 	select {
-	case t.changed <- struct{}{}:
+	case t.signalChanged <- struct{}{}:
 	default: // the timers have not handled the previous change yet
 	}
 	if after != "" {
@@ -128,17 +132,17 @@ func (t *transcript) message(e agents.Event) {
 	}
 }
 
-// check evaluates the timers, and records a warning as given.
+// checkTimers evaluates the timers, and records a warning as given.
 //
 //nolint:revive,staticcheck // kill is an answer, not this function's error
-func (t *transcript) check(timers Timers) (kill error, silent time.Duration, next time.Time) {
+func (t *transcript) checkTimers(timers Timers) (kill error, silent time.Duration, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	kill, warn, next := timers.check(t.pulse, now)
+	kill, warn, next := timers.check(t.activity, now)
 	if warn {
-		t.pulse.warned = now
-		silent = now.Sub(t.pulse.last)
+		t.activity.warnedAt = now
+		silent = now.Sub(t.activity.lastByte)
 	}
 	return kill, silent, next
 }

@@ -38,43 +38,43 @@ func (i Issue) Check() error {
 // Checked decorates a tracker with checks of its contract. List reports an invalid issue, and a second issue with the same key,
 // as a Problem; Get returns an error. Checked also fills in a missing Where or Err of a Problem.
 func Checked(t Tracker) Tracker {
-	if _, is := t.(checked); is || t == nil {
+	if _, is := t.(checkedTracker); is || t == nil {
 		return t
 	}
-	return checked{t}
+	return checkedTracker{t}
 }
 
-type checked struct{ Tracker }
+type checkedTracker struct{ Tracker }
 
-func (c checked) Unwrap() Tracker { return c.Tracker }
+func (c checkedTracker) Unwrap() Tracker { return c.Tracker }
 
-func (c checked) List(ctx context.Context, q Query) (Listing, error) {
+func (c checkedTracker) List(ctx context.Context, q Query) (Listing, error) {
 	l, err := c.Tracker.List(ctx, q)
 	if err != nil {
 		return l, err
 	}
 	l.Problems = slices.Clone(l.Problems)
 	for n, p := range l.Problems {
-		l.Problems[n].Where, l.Problems[n].Err = cmp.Or(p.Where, c.Name()), cmp.Or(p.Err, errUnsaid)
+		l.Problems[n].Where, l.Problems[n].Err = cmp.Or(p.Where, c.Name()), cmp.Or(p.Err, errNoCause)
 	}
-	first := make(map[string]Issue, len(l.Issues))
-	kept := make([]Issue, 0, len(l.Issues))
+	byKey := make(map[string]Issue, len(l.Issues))
+	valid := make([]Issue, 0, len(l.Issues))
 	for _, i := range l.Issues {
 		err := i.Check()
-		if other, twice := first[i.Key]; twice && err == nil {
+		if other, twice := byKey[i.Key]; twice && err == nil {
 			err = fmt.Errorf("it has the key %s of %.200q; it is not worked", i.Key, other.URL)
 		}
 		if err != nil {
 			l.Problems = append(l.Problems, Problem{Where: fmt.Sprintf("%.200q", cmp.Or(i.URL, i.ID, i.Key)), Err: err})
 			continue
 		}
-		first[i.Key], kept = i, append(kept, i)
+		byKey[i.Key], valid = i, append(valid, i)
 	}
-	l.Issues = kept
+	l.Issues = valid
 	return l, nil
 }
 
-func (c checked) Get(ctx context.Context, key string) (Issue, error) {
+func (c checkedTracker) Get(ctx context.Context, key string) (Issue, error) {
 	i, err := c.Tracker.Get(ctx, key)
 	if err != nil {
 		return i, err

@@ -10,20 +10,20 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// fixed is a tracker that returns fixed values, valid or not.
-type fixed struct {
+// fixedTracker is a tracker that returns fixed values, valid or not.
+type fixedTracker struct {
 	tracker.ReadOnly
 	list     []tracker.Issue
 	problems []tracker.Problem
 }
 
-func (fixed) Name() string { return "fixed" }
+func (fixedTracker) Name() string { return "fixed" }
 
-func (f fixed) List(context.Context, tracker.Query) (tracker.Listing, error) {
+func (f fixedTracker) List(context.Context, tracker.Query) (tracker.Listing, error) {
 	return tracker.Listing{Issues: f.list, Problems: f.problems}, nil
 }
 
-func (f fixed) Get(context.Context, string) (tracker.Issue, error) {
+func (f fixedTracker) Get(context.Context, string) (tracker.Issue, error) {
 	if len(f.list) == 0 {
 		return tracker.Issue{}, tracker.ErrNotFound
 	}
@@ -46,22 +46,22 @@ func TestChecked(t *testing.T) {
 	} {
 		bad := tracker.Issue{Key: "two", ID: "#2", URL: "u/2", Title: "t", Open: true}
 		change(&bad)
-		l, err := tracker.Checked(fixed{list: []tracker.Issue{good, bad}}).List(t.Context(), tracker.Query{})
+		l, err := tracker.Checked(fixedTracker{list: []tracker.Issue{good, bad}}).List(t.Context(), tracker.Query{})
 		if err != nil || len(l.Issues) != 1 || l.Issues[0].Key != "one" || len(l.Problems) != 1 || !strings.Contains(l.Problems[0].Error(), want) {
 			t.Errorf("%s: %+v, %v", want, l.Problems, err)
 		}
-		_, err = tracker.Checked(fixed{list: []tracker.Issue{bad}}).Get(t.Context(), "two")
+		_, err = tracker.Checked(fixedTracker{list: []tracker.Issue{bad}}).Get(t.Context(), "two")
 		if err == nil {
 			t.Errorf("%s: Get returned it", want)
 		}
 	}
 	// A commenter without trust cannot keep an issue from being worked.
 	good.Comments = []tracker.Comment{{Body: strings.Repeat("x", tracker.MaxText+1)}}
-	c := tracker.Checked(fixed{list: []tracker.Issue{good}})
+	c := tracker.Checked(fixedTracker{list: []tracker.Issue{good}})
 	if got, err := c.Get(t.Context(), "one"); err != nil || got.URL != "u/1" || !tracker.IsReadOnly(c) {
 		t.Error(got, err)
 	}
-	if _, err := tracker.Checked(fixed{}).Get(t.Context(), "one"); !errors.Is(err, tracker.ErrNotFound) {
+	if _, err := tracker.Checked(fixedTracker{}).Get(t.Context(), "one"); !errors.Is(err, tracker.ErrNotFound) {
 		t.Error(err)
 	}
 	if tracker.Checked(nil) != nil {
@@ -82,7 +82,7 @@ func TestUnavailableWithoutCause(t *testing.T) {
 func TestProblemWithoutCause(t *testing.T) {
 	t.Parallel()
 	bare := []tracker.Problem{{Where: "row 7"}, {Err: errors.New("unreadable")}, {}, {Where: "row 8", Err: errors.New("torn")}}
-	l, err := tracker.Checked(fixed{problems: bare}).List(t.Context(), tracker.Query{})
+	l, err := tracker.Checked(fixedTracker{problems: bare}).List(t.Context(), tracker.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

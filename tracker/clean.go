@@ -15,7 +15,7 @@ func Clean(text string) (string, int) {
 	b.Grow(len(text))
 	count := 0
 	last := utf8.RuneError // the last rune kept
-	keep := func(r rune) {
+	appendRune := func(r rune) {
 		b.WriteRune(r)
 		last = r
 	}
@@ -25,20 +25,20 @@ func Clean(text string) (string, int) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			count++
-			keep(utf8.RuneError)
+			appendRune(utf8.RuneError)
 		case r == '\r':
 			if i < len(text) && text[i] == '\n' {
 				continue
 			}
 			count++
-			keep('\n')
+			appendRune('\n')
 		case r == '\u2028', r == '\u2029', r == '\u0085': // line ends that most editors do not show
 			count++
-			keep('\n')
+			appendRune('\n')
 		case invisible(r, last):
 			count++
 		default:
-			keep(r)
+			appendRune(r)
 		}
 	}
 	return b.String(), count

@@ -53,11 +53,11 @@ func Cycles(issues []Issue) (found []Cycle) {
 	return found
 }
 
-// namedBlockers is the maximum number of blockers that are named. Trackers look up no more for one text.
-const namedBlockers = 20
+// maxNamedBlockers is the maximum number of blockers that are named. Trackers look up no more for one text.
+const maxNamedBlockers = 20
 
 // Blockers returns the keys of the open issues that block this one, separated by commas, or only that they are more than
-// namedBlockers; empty if there are none.
+// maxNamedBlockers; empty if there are none.
 func (i Issue) Blockers() string {
 	var open []string
 	for _, b := range i.BlockedBy {
@@ -65,8 +65,8 @@ func (i Issue) Blockers() string {
 			open = append(open, b.Key)
 		}
 	}
-	if len(open) > namedBlockers {
-		return fmt.Sprintf("more than %d issues", namedBlockers)
+	if len(open) > maxNamedBlockers {
+		return fmt.Sprintf("more than %d issues", maxNamedBlockers)
 	}
 	return strings.Join(open, ", ")
 }

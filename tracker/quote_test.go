@@ -63,8 +63,8 @@ func TestQuoteLine(t *testing.T) {
 	}
 }
 
-// acts matches active text: mentions, references, HTML comments and quick actions that a reader of the raw text would act on.
-var acts = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bgh-\d|/issues/\d|/merge_requests/\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)`)
+// activeText matches active text: mentions, references, HTML comments and quick actions that a reader of the raw text would act on.
+var activeText = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bgh-\d|/issues/\d|/merge_requests/\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)`)
 
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"```\n@a@b #1", "/close\n/x", "<!--", "fixes GH-1 /issues/2", strings.Repeat("`", 40), "\xff☕\u202e"} {
@@ -88,11 +88,11 @@ func FuzzQuote(f *testing.F) {
 		if strings.Contains(body, fence) {
 			t.Fatalf("Quote(%q) = %q can be left", s, got)
 		}
-		if m := acts.FindString(body); m != "" {
+		if m := activeText.FindString(body); m != "" {
 			t.Fatalf("Quote(%q) = %q lets %q act", s, got, m)
 		}
 		line := QuoteLine(s, limit)
-		if len(line) > max(limit, minQuote) || strings.Contains(line, "\n") || acts.MatchString(strings.Trim(line, "`")) {
+		if len(line) > max(limit, minQuote) || strings.Contains(line, "\n") || activeText.MatchString(strings.Trim(line, "`")) {
 			t.Fatalf("QuoteLine(%q) = %q", s, line)
 		}
 	})

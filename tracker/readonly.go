@@ -28,15 +28,15 @@ func IsReadOnly(t Tracker) bool {
 // WithoutWrites returns t, or for a read-only t a decorator whose writes do nothing and report success.
 func WithoutWrites(t Tracker) Tracker {
 	if IsReadOnly(t) {
-		return silent{t}
+		return discardingTracker{t}
 	}
 	return t
 }
 
-type silent struct{ Tracker }
+type discardingTracker struct{ Tracker }
 
-func (s silent) Unwrap() Tracker { return s.Tracker }
+func (s discardingTracker) Unwrap() Tracker { return s.Tracker }
 
-func (silent) Report(context.Context, string, Report) error { return nil }
+func (discardingTracker) Report(context.Context, string, Report) error { return nil }
 
-func (silent) Change(context.Context, string, Change) error { return nil }
+func (discardingTracker) Change(context.Context, string, Change) error { return nil }

@@ -8,12 +8,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// hidden matches character entities, and HTML comments with the ends that browsers accept.
-var hidden = pattern.Lazy(`(?s)<!--(?:-?>|.*?(?:--!?>|\z))|&(?:[A-Za-z][A-Za-z0-9]*;|#(?:[0-9]+|[xX][0-9A-Fa-f]+);?)`)
+// hiddenMarkup matches character entities, and HTML comments with the ends that browsers accept.
+var hiddenMarkup = pattern.Lazy(`(?s)<!--(?:-?>|.*?(?:--!?>|\z))|&(?:[A-Za-z][A-Za-z0-9]*;|#(?:[0-9]+|[xX][0-9A-Fa-f]+);?)`)
 
 const (
-	leftOut = "<!-- … -->"
-	unseen  = "&…;" // replaces an entity: without it the surrounding text could form another entity
+	commentPlaceholder = "<!-- … -->"
+	entityPlaceholder  = "&…;" // replaces an entity: without it the surrounding text could form another entity
 )
 
 // Shown returns the part of a text that a person sees who approves an issue: Clean of the text, without the content of HTML
@@ -21,19 +21,19 @@ const (
 // inside of code, since renderers disagree on what is code.
 func Shown(text string) (string, int) {
 	text, count := Clean(text)
-	text = hidden().ReplaceAllStringFunc(text, func(found string) string {
+	text = hiddenMarkup().ReplaceAllStringFunc(text, func(found string) string {
 		if inside, is := strings.CutPrefix(found, "<!--"); is {
-			if inside = strings.TrimRight(inside, "-!>"); inside == "" || found == leftOut {
+			if inside = strings.TrimRight(inside, "-!>"); inside == "" || found == commentPlaceholder {
 				return found
 			}
 			count += utf8.RuneCountInString(inside)
-			return leftOut
+			return commentPlaceholder
 		}
 		if seen, _ := Clean("a" + html.UnescapeString(found)); seen != "a" {
 			return found
 		}
 		count++
-		return unseen
+		return entityPlaceholder
 	})
 	return text, count
 }

@@ -95,11 +95,11 @@ type Problem struct {
 }
 
 func (p Problem) Error() string {
-	return fmt.Sprintf("%s: %v", p.Where, cmp.Or(p.Err, errUnsaid))
+	return fmt.Sprintf("%s: %v", p.Where, cmp.Or(p.Err, errNoCause))
 }
 
-// errUnsaid replaces a missing cause.
-var errUnsaid = errors.New("the tracker does not say what is wrong")
+// errNoCause replaces a missing cause.
+var errNoCause = errors.New("the tracker does not say what is wrong")
 
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }

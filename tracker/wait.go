@@ -8,9 +8,9 @@ import (
 
 type waitKey struct{}
 
-// WithWait returns a context whose requests call told before they wait for the server's rate limit, once for each later end of the
+// WithWait returns a context whose requests call notify before they wait for the server's rate limit, once for each later end of the
 // wait. A wait may be long, and people take it for a hang.
-func WithWait(ctx context.Context, told func(until time.Time)) context.Context {
+func WithWait(ctx context.Context, notify func(until time.Time)) context.Context {
 	var mu sync.Mutex
 	var last time.Time
 	return context.WithValue(ctx, waitKey{}, func(until time.Time) {
@@ -18,14 +18,14 @@ func WithWait(ctx context.Context, told func(until time.Time)) context.Context {
 		defer mu.Unlock()
 		if until.After(last) {
 			last = until
-			told(until)
+			notify(until)
 		}
 	})
 }
 
 // TellWait reports a wait to the function of [WithWait]. Trackers call it before they wait.
 func TellWait(ctx context.Context, until time.Time) {
-	if told, ok := ctx.Value(waitKey{}).(func(time.Time)); ok {
-		told(until)
+	if notify, ok := ctx.Value(waitKey{}).(func(time.Time)); ok {
+		notify(until)
 	}
 }

@@ -100,19 +100,19 @@ func (s Subject) refusals(t *testing.T) {
 	withEnv.Env = []string{"NOVALUE"}
 	withArgs.Args = []string{"a\x00b"}
 	refused["environment"], refused["argument"] = withEnv, withArgs
-	for named, o := range refused {
+	for name, o := range refused {
 		err := agents.Check(s.Agent, o)
 		if err == nil {
-			t.Errorf("Check accepts what it must refuse: %s", named)
+			t.Errorf("Check accepts what it must refuse: %s", name)
 			continue
 		}
-		if message := err.Error(); !strings.Contains(message, named) || strings.Contains(message, "\n") {
-			t.Errorf("error %q is not one line that names %s", message, named)
+		if message := err.Error(); !strings.Contains(message, name) || strings.Contains(message, "\n") {
+			t.Errorf("error %q is not one line that names %s", message, name)
 		}
 		r := s.request()
 		r.Options = o
 		if _, err := s.Agent.Invocation(r); err == nil {
-			t.Errorf("Invocation accepts what Check refuses: %s", named)
+			t.Errorf("Invocation accepts what Check refuses: %s", name)
 		}
 	}
 }
@@ -221,17 +221,17 @@ func (s Subject) endings(t *testing.T) {
 		"exit 1, noisy":        {agents.Ending{ExitCode: 1, StderrTail: strings.Repeat("x\x1b[31m\n", 9000)}, ""},
 		"exit 255, rate words": {agents.Ending{ExitCode: 255, StderrTail: "429 rate limit, see test_429.go\n"}, agents.OtherFailure},
 	} {
-		for which, stream := range map[string][]string{"nothing": nil, "a whole run": s.Stream} {
+		for streamName, stream := range map[string][]string{"nothing": nil, "a whole run": s.Stream} {
 			f := finish(stream, c.ending).Failure
 			if f == nil {
-				t.Errorf("%s after %s: no failure", name, which)
+				t.Errorf("%s after %s: no failure", name, streamName)
 				continue
 			}
 			if c.class != "" && f.Class != c.class {
-				t.Errorf("%s after %s: class %s, want %s", name, which, f.Class, c.class)
+				t.Errorf("%s after %s: class %s, want %s", name, streamName, f.Class, c.class)
 			}
 			if f.Message == "" || len(f.Message) > 2048 || strings.ContainsAny(f.Message, "\n\x1b") {
-				t.Errorf("%s after %s: message %.80q is empty, long or not one line", name, which, f.Message)
+				t.Errorf("%s after %s: message %.80q is empty, long or not one line", name, streamName, f.Message)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (s Subject) hostile(t *testing.T) {
 		for at := range count {
 			stream := slices.Clone(s.Stream)
 			stream[n], _ = replace(line, at, bad+strings.Repeat("x", 4000))
-			for _, text := range s.shown(stream) {
+			for _, text := range s.eventTexts(stream) {
 				if text != agents.Clip(text, 1000) {
 					t.Errorf("a text of line %d is shown as it came: %.80q of %.300q; see agents.Clip", n+1, text, stream[n])
 				}
@@ -29,8 +29,8 @@ func (s Subject) hostile(t *testing.T) {
 	}
 }
 
-// shown returns the texts of a stream's events and report, except prose.
-func (s Subject) shown(stream []string) (list []string) {
+// eventTexts returns the texts of a stream's events and report, except prose.
+func (s Subject) eventTexts(stream []string) (list []string) {
 	d := s.Agent.NewDecoder()
 	for _, line := range stream {
 		for _, e := range d.Line([]byte(line)) {

@@ -17,7 +17,7 @@ func (s Subject) grease(t *testing.T) {
 	if !s.Silent { // every line is prose
 		return
 	}
-	odd := []string{
+	oddLines := []string{
 		`{"type":"from_the_future","x":[{"y":1}]}`, `{"type":5}`, `{"type":["assistant"]}`, `{}`, `[]`, `null`, `7`,
 		`"text"`, `not json`, `{"type":"assistant"`, "{\"type\":\"\xff\xfe\"}",
 		`{"type":"assistant","message":7}`, `{"type":"item.completed","item":"x"}`, `{"type":`, `{"type"}`, "\x00\x01",
@@ -26,17 +26,17 @@ func (s Subject) grease(t *testing.T) {
 	}
 	for _, line := range s.Stream {
 		for cut := range 20 {
-			odd = append(odd, line[:len(line)*cut/20])
+			oddLines = append(oddLines, line[:len(line)*cut/20])
 		}
 	}
-	clean := s.Agent.NewDecoder()
-	greased := s.Agent.NewDecoder()
+	plainDecoder := s.Agent.NewDecoder()
+	greasedDecoder := s.Agent.NewDecoder()
 	var want, got []agents.Event
-	shown, fed := 0, 0
+	unknownEvents, oddCount := 0, 0
 	feed := func(line string) {
-		for _, e := range greased.Line([]byte(line)) {
+		for _, e := range greasedDecoder.Line([]byte(line)) {
 			if e.Kind == agents.EventUnknown {
-				shown++
+				unknownEvents++
 				if len(e.Text) > 2048 || len(e.Name) > 2048 {
 					t.Errorf("unknown event keeps %d bytes", len(e.Text)+len(e.Name))
 				}
@@ -46,19 +46,19 @@ func (s Subject) grease(t *testing.T) {
 		}
 	}
 	for i, line := range s.Stream {
-		want = append(want, clean.Line([]byte(line))...)
-		for _, o := range odd[i*len(odd)/len(s.Stream) : (i+1)*len(odd)/len(s.Stream)] {
-			fed += min(len(strings.TrimSpace(o)), 1)
+		want = append(want, plainDecoder.Line([]byte(line))...)
+		for _, o := range oddLines[i*len(oddLines)/len(s.Stream) : (i+1)*len(oddLines)/len(s.Stream)] {
+			oddCount += min(len(strings.TrimSpace(o)), 1)
 			feed(o)
 		}
 		feed(line)
 	}
-	a, b := clean.Finish(agents.Ending{}), greased.Finish(agents.Ending{})
+	a, b := plainDecoder.Finish(agents.Ending{}), greasedDecoder.Finish(agents.Ending{})
 	if !slices.Equal(want, got) {
 		t.Errorf("grease changed the events:\n%+v\nwant\n%+v", got, want)
 	}
-	if b.Unknown != shown || shown != fed {
-		t.Errorf("%d odd lines, %d shown, %d counted", fed, shown, b.Unknown)
+	if b.Unknown != unknownEvents || unknownEvents != oddCount {
+		t.Errorf("%d odd lines, %d shown, %d counted", oddCount, unknownEvents, b.Unknown)
 	}
 	if a.Session != b.Session || a.Usage != b.Usage || (a.Failure == nil) != (b.Failure == nil) {
 		t.Errorf("grease changed the report: %+v, want %+v", b, a)
@@ -94,7 +94,7 @@ func (s Subject) bulk(t *testing.T) {
 	if s.Bulk == nil {
 		return
 	}
-	const total, line, most = 16 << 20, 8 << 20, 5 << 18
+	const total, line, maxAllocated = 16 << 20, 8 << 20, 5 << 18
 	long, short := s.Bulk(line), s.Bulk(1000)
 	d := s.Agent.NewDecoder()
 	before := memory()
@@ -107,7 +107,7 @@ func (s Subject) bulk(t *testing.T) {
 		d.Line(short)
 	}
 	after := memory()
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > maxAllocated {
 		t.Errorf("decoding %d MB allocated %d KB", total>>20, allocated>>10)
 	}
 	runtime.KeepAlive(d)

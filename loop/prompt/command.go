@@ -14,17 +14,17 @@ const (
 	argLimit  = 120 << 10 // maximum bytes of one environment variable; systems allow 128 KiB
 )
 
-// readsAgain matches constructs that could run a value as code: arithmetic (in which bash runs commands in array subscripts), eval
+// runsValue matches constructs that could run a value as code: arithmetic (in which bash runs commands in array subscripts), eval
 // and the like, the script of a shell or interpreter, and programs that start the program in their arguments.
-var readsAgain = pattern.Lazy(
+var runsValue = pattern.Lazy(
 	`\(\(|\$\[|\[\[|<<|\$\{[^}]*(?:\{\{|[\[:])|(?:^|[;&|(\n])\s*\.\s|-(?:exec|ok)(?:dir)?\s|` +
 		`(?:^|[\s;&|(/'"])(?:eval|let|declare|typeset|export|alias|trap|source|(?:ba|da|z|k|mk|a|fi|c|tc)?sh|su|ssh|xargs|` +
 		`env|exec|command|builtin|nohup|sudo|doas|nice|timeout|stdbuf|setsid|watch|parallel|flock|busybox|` +
 		`perl|python[0-9.]*|ruby|node|awk|gawk|mawk|sed|make)(?:[\s'"]|$)`)
 
-// opensCommand matches text after which the next word is a program name: a separator or keyword, followed at most by
+// beforeProgram matches text after which the next word is a program name: a separator or keyword, followed at most by
 // assignments, redirections and words that may expand to nothing.
-var opensCommand = pattern.Lazy(
+var beforeProgram = pattern.Lazy(
 	`(?:^|[;&|({!\n]|(?:^|[\s;])(?:then|do|else|elif|if|while|until|time|[^\s$(;]*\))\s)\s*` +
 		`(?:\w+=\S*\s+|\d*[<>]+[&|]?\s*\S+\s+|\$\([^)]*\)\s+|"?\$\S+\s+)*(?:"?\$\S*)?$`)
 
@@ -44,11 +44,11 @@ func checkCommand(command string) error {
 		return nil
 	}
 	name := keyMark().FindStringSubmatch(command)[1]
-	if m := readsAgain().FindString(command); m != "" {
+	if m := runsValue().FindString(command); m != "" {
 		return fmt.Errorf("!`%s`: {{%s}} is not allowed in a command with %q, which may run its value; "+
 			"say \"$%s%[2]s\" inside a single-quoted script instead", neutral.Excerpt(command, 100), name, neutral.Excerpt(m, 20), argPrefix)
 	}
-	var q scan
+	var q quoteScanner
 	pos := 0
 	for _, m := range at {
 		q.read(command[pos:m[0]])
@@ -60,7 +60,7 @@ func checkCommand(command string) error {
 		case q.substitution:
 			return fmt.Errorf("!`%s`: {{%s}} in $(…) inside double quotes is not allowed; leave the double quotes out",
 				neutral.Excerpt(command, 100), name)
-		case opensCommand().MatchString(strings.TrimRight(command[:m[0]], `'"`)):
+		case beforeProgram().MatchString(strings.TrimRight(command[:m[0]], `'"`)):
 			return fmt.Errorf("!`%s`: {{%s}} would name the program to run; write the program's name",
 				neutral.Excerpt(command, 100), name)
 		}
@@ -72,14 +72,14 @@ func checkCommand(command string) error {
 // the quotes (an apostrophe in a comment), every form is a plain reference or plain text to the shell, and never a program.
 func commandLine(command string) string {
 	var out strings.Builder
-	var q scan
+	var q quoteScanner
 	pos := 0
 	for _, m := range keyMark().FindAllStringSubmatchIndex(command, -1) {
 		q.read(command[pos:m[0]])
 		out.WriteString(command[pos:m[0]])
 		pos = m[1]
 		reference := "${" + argPrefix + command[m[2]:m[3]] + "}"
-		switch q.in {
+		switch q.state {
 		case double:
 			out.WriteString(reference)
 		case single:
@@ -91,35 +91,35 @@ func commandLine(command string) string {
 	return out.String() + command[pos:]
 }
 
-// scan tracks a shell's quotes through a command line.
-type scan struct {
-	in           quoting
+// quoteScanner tracks a shell's quotes through a command line.
+type quoteScanner struct {
+	state        quoting
 	escaped      bool // the next byte is literal
 	substitution bool // $( was opened inside the double quotes
 }
 
-func (s *scan) read(text string) {
+func (s *quoteScanner) read(text string) {
 	for i := range len(text) {
 		c := text[i]
 		switch {
 		case s.escaped:
 			s.escaped = false
-		case s.in == single:
+		case s.state == single:
 			if c == '\'' {
-				s.in = bare
+				s.state = bare
 			}
 		case c == '\\':
 			s.escaped = true
 		case c == '"':
 			s.substitution = false
-			if s.in == double {
-				s.in = bare
+			if s.state == double {
+				s.state = bare
 			} else {
-				s.in = double
+				s.state = double
 			}
-		case c == '\'' && s.in == bare:
-			s.in = single
-		case c == '(' && s.in == double && i > 0 && text[i-1] == '$':
+		case c == '\'' && s.state == bare:
+			s.state = single
+		case c == '(' && s.state == double && i > 0 && text[i-1] == '$':
 			s.substitution = true
 		}
 	}
@@ -129,7 +129,7 @@ func (s *scan) read(text string) {
 // leading dash for an option.
 func optionKeys(command string) map[string]bool {
 	keys := map[string]bool{}
-	var q scan
+	var q quoteScanner
 	pos := 0
 	for _, m := range keyMark().FindAllStringSubmatchIndex(command, -1) {
 		q.read(command[pos:m[0]])
@@ -140,7 +140,7 @@ func optionKeys(command string) map[string]bool {
 		}
 		word := strings.TrimRight(before, `'"`)
 		begins := word == "" || strings.ContainsAny(word[len(word)-1:], " \t(")
-		if q.in != bare && word == before {
+		if q.state != bare && word == before {
 			begins = false // inside a quoted word
 		}
 		ended := slices.Contains(strings.Fields(word), "--")

@@ -19,10 +19,10 @@ type mark struct {
 const keyExpr = `\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`
 
 var (
-	keyName   = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	keyMark   = pattern.Lazy(keyExpr)
-	markHere  = pattern.Lazy("^(?:!`[^`]+`|" + keyExpr + ")")
-	argInText = pattern.Lazy(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
+	keyName     = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	keyMark     = pattern.Lazy(keyExpr)
+	markAtStart = pattern.Lazy("^(?:!`[^`]+`|" + keyExpr + ")")
+	argInText   = pattern.Lazy(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
 )
 
 // marks returns all marks in the template, in order. It looks only at the template, never at a value.
@@ -35,7 +35,7 @@ func (p Prompt) marks() []mark {
 			return marks
 		}
 		start := end + skip
-		text := markHere().FindString(p.Template[start:])
+		text := markAtStart().FindString(p.Template[start:])
 		end = start + max(len(text), 1)
 		switch {
 		case text == "", text[0] == '{' && start > 0 && p.Template[start-1] == '$': // ${{ … }} belongs to workflow files

@@ -86,10 +86,10 @@ func (p Prompt) Check(given []string) error {
 		all = append(all, name)
 	}
 	for _, m := range p.marks() {
-		errs = append(errs, p.unknown(m, all))
+		errs = append(errs, p.unknownKeyError(m, all))
 		if m.command {
 			if err := checkCommand(m.text); err != nil {
-				errs = append(errs, p.at(m, err))
+				errs = append(errs, p.errorAt(m, err))
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (
 		switch {
 		case !m.command:
 			value := values[m.keys[0]]
-			if value == "" && p.alone(m) {
+			if value == "" && p.onOwnLine(m) {
 				pos++ // with the end of its line
 			}
 			out.WriteString(value)
@@ -136,7 +136,7 @@ func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (
 		default:
 			text, err := p.run(ctx, m, values, exec)
 			if err != nil {
-				return "", p.at(m, err)
+				return "", p.errorAt(m, err)
 			}
 			out.WriteString(text)
 		}
@@ -158,8 +158,8 @@ func (p Prompt) run(ctx context.Context, m mark, values map[string]string, exec 
 	return strings.TrimSuffix(out, "\n"), nil
 }
 
-// alone reports whether a mark is alone on its line.
-func (p Prompt) alone(m mark) bool {
+// onOwnLine reports whether a mark is alone on its line.
+func (p Prompt) onOwnLine(m mark) bool {
 	before := m.start == 0 || p.Template[m.start-1] == '\n'
 	return before && m.end < len(p.Template) && p.Template[m.end] == '\n'
 }
@@ -182,8 +182,8 @@ func (p Prompt) Mentions(text string) bool {
 	return false
 }
 
-// unknown returns an error for the first key of a mark that has no value, with the nearest known key.
-func (p Prompt) unknown(m mark, known []string) error {
+// unknownKeyError returns an error for the first key of a mark that has no value, with the nearest known key.
+func (p Prompt) unknownKeyError(m mark, known []string) error {
 	for _, key := range m.keys {
 		if slices.Contains(known, key) {
 			continue
@@ -192,11 +192,11 @@ func (p Prompt) unknown(m mark, known []string) error {
 		if near := nearest.To(key, known); near != "" {
 			err = fmt.Errorf("unknown key {{%s}}; did you mean {{%s}}?", key, near)
 		}
-		return p.at(m, err)
+		return p.errorAt(m, err)
 	}
 	return nil
 }
 
-func (p Prompt) at(m mark, err error) error {
+func (p Prompt) errorAt(m mark, err error) error {
 	return fmt.Errorf("%s:%d: %w", cmp.Or(p.Name, "prompt"), 1+strings.Count(p.Template[:m.start], "\n"), err)
 }

@@ -21,7 +21,7 @@ func Compile(text []byte) (*jsonschema.Resolved, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
-	if err := (check{root: doc}).all(doc, nil); err != nil {
+	if err := (checker{root: doc}).checkSchema(doc, nil); err != nil {
 		return nil, err
 	}
 	var s jsonschema.Schema
@@ -31,12 +31,12 @@ func Compile(text []byte) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// check finds errors that the library finds only during validation, or not at all: an unknown draft or type, a reference to
+// checker finds errors that the library finds only during validation, or not at all: an unknown draft or type, a reference to
 // another document, and a reference to itself, which would recurse without end.
-type check struct{ root any }
+type checker struct{ root any }
 
-// all checks a schema and its subschemas. open has the references that lead to it and apply to the same value.
-func (c check) all(doc any, open []string) error {
+// checkSchema checks a schema and its subschemas. open has the references that lead to it and apply to the same value.
+func (c checker) checkSchema(doc any, pendingRefs []string) error {
 	schema, ok := doc.(map[string]any)
 	if _, truth := doc.(bool); truth {
 		return nil
@@ -59,16 +59,16 @@ func (c check) all(doc any, open []string) error {
 			return fmt.Errorf("%v is not a type", kind)
 		}
 	}
-	if err := c.reference(schema, open); err != nil {
+	if err := c.checkReference(schema, pendingRefs); err != nil {
 		return err
 	}
 	for key, value := range schema {
 		list, here := subschemas(key, value)
-		if open != nil && !here {
+		if pendingRefs != nil && !here {
 			continue // it is checked at its own place
 		}
 		for _, s := range list {
-			if err := c.all(s, open); err != nil {
+			if err := c.checkSchema(s, pendingRefs); err != nil {
 				return err
 			}
 		}
@@ -77,14 +77,14 @@ func (c check) all(doc any, open []string) error {
 }
 
 // subschemas returns the schemas of one keyword, and whether they apply to the same value or to a part of it.
-func subschemas(key string, value any) (list []any, here bool) {
+func subschemas(key string, value any) (list []any, sameValue bool) {
 	switch key {
 	case "dependentSchemas":
-		here = true
+		sameValue = true
 		fallthrough
 	case "$defs", "definitions", "properties", "patternProperties":
 		named, _ := value.(map[string]any)
-		return slices.Collect(maps.Values(named)), here
+		return slices.Collect(maps.Values(named)), sameValue
 	case "allOf", "anyOf", "oneOf":
 		list, _ = value.([]any)
 		return list, true
@@ -101,8 +101,8 @@ func subschemas(key string, value any) (list []any, here bool) {
 	return nil, false
 }
 
-// reference follows "$ref", which must refer to a place in this document.
-func (c check) reference(schema map[string]any, open []string) error {
+// checkReference follows "$ref", which must refer to a place in this document.
+func (c checker) checkReference(schema map[string]any, pendingRefs []string) error {
 	if _, dynamic := schema["$dynamicRef"]; dynamic {
 		return errors.New("$dynamicRef is not supported; use $ref")
 	}
@@ -115,7 +115,7 @@ func (c check) reference(schema map[string]any, open []string) error {
 	case !local || path != "" && path[0] != '/':
 		return fmt.Errorf("$ref %q: references to other documents are not followed; "+
 			"put the definition into the schema and write #/$defs/NAME", ref)
-	case slices.Contains(open, ref):
+	case slices.Contains(pendingRefs, ref):
 		return fmt.Errorf("$ref %q leads back to itself", ref)
 	}
 	target := c.root
@@ -126,5 +126,5 @@ func (c check) reference(schema map[string]any, open []string) error {
 			return nil // into a list, or nowhere: the library reports that
 		}
 	}
-	return c.all(target, append(slices.Clip(open), ref))
+	return c.checkSchema(target, append(slices.Clip(pendingRefs), ref))
 }

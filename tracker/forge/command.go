@@ -44,18 +44,18 @@ type Inbox struct {
 	people *People
 	// marked reports which comments are answered or deleted.
 	marked func(ctx context.Context, ids []string) (map[string]bool, error)
-	// head returns the head branch of a request of ralph's own account, and "" for any other request.
-	head func(ctx context.Context, request int) (string, error)
+	// headBranch returns the head branch of a request of ralph's own account, and "" for any other request.
+	headBranch func(ctx context.Context, request int) (string, error)
 
-	mu   sync.Mutex
-	open map[string]Comment // known commands without an answer; guarded by mu
-	done map[string]bool    // guarded by mu
+	mu           sync.Mutex
+	openCommands map[string]Comment // known commands without an answer; guarded by mu
+	answered     map[string]bool    // guarded by mu
 }
 
 // Find adds recent comments and returns the unanswered commands, oldest first. Comments of people who may not direct ralph
 // cost no request.
 func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tracker.Command, error) {
-	all := c.merge(lately)
+	all := c.addRecent(lately)
 	trusted, err := c.people.Trusted(ctx, LatestFirst(all, func(s Comment) Account { return s.By }))
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tr
 	var ids []string
 	all = slices.DeleteFunc(all, func(s Comment) bool {
 		if !trusted[s.By.ID] {
-			c.forget(s.ID)
+			c.forgetCommand(s.ID)
 			return true
 		}
 		ids = append(ids, s.ID)
@@ -78,15 +78,15 @@ func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tr
 	}
 	var out []tracker.Command
 	for _, s := range all {
-		key, own := fmt.Sprint(s.Number), !answered[s.ID]
-		if s.Request && own {
-			head, err := c.head(ctx, s.Number)
+		key, relevant := fmt.Sprint(s.Number), !answered[s.ID]
+		if s.Request && relevant {
+			head, err := c.headBranch(ctx, s.Number)
 			if err != nil && !transport.Missing(err) {
 				return nil, fmt.Errorf("read request %d, which has a command: %w", s.Number, err)
 			}
-			key, own = strings.CutPrefix(head, prefix)
+			key, relevant = strings.CutPrefix(head, prefix)
 		}
-		if !own || key == "" {
+		if !relevant || key == "" {
 			c.Done(s.ID)
 			continue
 		}
@@ -100,33 +100,33 @@ func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tr
 	return out, nil
 }
 
-// merge adds the commands in recent comments to the open ones and returns all open ones, oldest first.
-func (c *Inbox) merge(lately []Comment) []Comment {
+// addRecent adds the commands in recent comments to the open ones and returns all open ones, oldest first.
+func (c *Inbox) addRecent(recent []Comment) []Comment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range lately {
+	for _, s := range recent {
 		switch _, _, ok := tracker.ParseCommand(s.Body); {
 		case !ok:
-			delete(c.open, s.ID) // its author may have edited a command away
-		case !c.done[s.ID]:
-			c.open[s.ID] = s
+			delete(c.openCommands, s.ID) // its author may have edited a command away
+		case !c.answered[s.ID]:
+			c.openCommands[s.ID] = s
 		}
 	}
-	return slices.SortedFunc(maps.Values(c.open), func(a, b Comment) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
+	return slices.SortedFunc(maps.Values(c.openCommands), func(a, b Comment) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
 }
 
-func (c *Inbox) forget(id string) {
+func (c *Inbox) forgetCommand(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.open, id)
+	delete(c.openCommands, id)
 }
 
 // Done marks a command as answered.
 func (c *Inbox) Done(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.open, id)
-	c.done[id] = true
+	delete(c.openCommands, id)
+	c.answered[id] = true
 }
 
 // replyMark returns the first line of a reply.
@@ -190,13 +190,13 @@ func (t Thread) AnsweredWith(commit string, self int64) bool {
 // Unanswered selects the threads in which a person who may direct ralph has commented since ralph's last reply. It returns
 // them as feedback of at most limit bytes; threads that do not fit wait for a later call. Commands do not count.
 func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, limit int) (text string, ids []string, last time.Time, err error) {
-	var said []Remark
+	var remarks []Remark
 	for n, t := range threads {
 		from := 1 + lastIndex(t.Remarks, func(r Remark) bool { return r.By.ID == self && strings.HasPrefix(r.Body, replyPrefix) })
 		threads[n].Remarks = slices.DeleteFunc(slices.Clone(t.Remarks[from:]), func(r Remark) bool { return IsCommand(r.Body) })
-		said = append(said, threads[n].Remarks...)
+		remarks = append(remarks, threads[n].Remarks...)
 	}
-	trusted, err := p.Trusted(ctx, LatestFirst(said, func(r Remark) Account { return r.By }))
+	trusted, err := p.Trusted(ctx, LatestFirst(remarks, func(r Remark) Account { return r.By }))
 	if err != nil {
 		return "", nil, last, err
 	}
@@ -259,7 +259,7 @@ func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answe
 		number, _ = Number(c.Key)
 	}
 	if a.Text != "" {
-		if err := Reply(ctx, c.ID, p.harmless(a.Text), p.calls.Poster(number, c.Request != 0, self.ID)); err != nil {
+		if err := Reply(ctx, c.ID, p.escape(a.Text), p.calls.Poster(number, c.Request != 0, self.ID)); err != nil {
 			return fmt.Errorf("reply on #%d: %w", number, err)
 		}
 	}

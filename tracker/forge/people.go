@@ -15,9 +15,9 @@ import (
 
 const (
 	// RosterPages is the maximum number of pages read of a project's member list.
-	RosterPages = 10
-	maxAsked    = 50              // maximum number of accounts to look up one by one for one issue
-	trustFor    = 5 * time.Minute // lifetime of a cached answer
+	RosterPages   = 10
+	maxLookups    = 50              // maximum number of accounts to look up one by one for one issue
+	trustLifetime = 5 * time.Minute // lifetime of a cached answer
 )
 
 // Account is a user of a forge. The zero Account stands for a deleted one.
@@ -46,16 +46,16 @@ type People struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	listing *semaphore.Weighted // one listing at a time
-	mu      sync.Mutex
-	known   map[int64]verdict // guarded by mu
-	roster  Roster            // guarded by mu
-	listed  time.Time         // guarded by mu
+	listLock *semaphore.Weighted // one listing at a time
+	mu       sync.Mutex
+	verdicts map[int64]verdict // guarded by mu
+	roster   Roster            // guarded by mu
+	listedAt time.Time         // guarded by mu
 }
 
 type verdict struct {
-	why tracker.Distrust
-	at  time.Time
+	distrust tracker.Distrust
+	at       time.Time
 }
 
 // Judge returns why an account may not direct ralph, or TrustedAccount.
@@ -68,7 +68,7 @@ func (p *People) Judge(ctx context.Context, a Account) (tracker.Distrust, error)
 	case a.Bot:
 		return tracker.UnlistedBot, nil
 	}
-	return p.cached(ctx, a, p.Ask)
+	return p.cachedVerdict(ctx, a, p.Ask)
 }
 
 // Approve returns nil if the account may direct ralph, otherwise a [tracker.UnapprovedError] of this kind about the label.
@@ -80,17 +80,17 @@ func (p *People) Approve(ctx context.Context, by Account, kind tracker.Approval,
 	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
 }
 
-func (p *People) fresh(at time.Time) bool {
+func (p *People) isFresh(at time.Time) bool {
 	age := p.Now().Sub(at)
-	return !at.IsZero() && age >= 0 && age < trustFor
+	return !at.IsZero() && age >= 0 && age < trustLifetime
 }
 
-func (p *People) cached(ctx context.Context, a Account, ask func(context.Context, Account) (tracker.Distrust, error)) (tracker.Distrust, error) {
+func (p *People) cachedVerdict(ctx context.Context, a Account, ask func(context.Context, Account) (tracker.Distrust, error)) (tracker.Distrust, error) {
 	p.mu.Lock()
-	v, known := p.known[a.ID]
+	v, known := p.verdicts[a.ID]
 	p.mu.Unlock()
-	if known && p.fresh(v.at) {
-		return v.why, nil
+	if known && p.isFresh(v.at) {
+		return v.distrust, nil
 	}
 	why, err := ask(ctx, a)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *People) cached(ctx context.Context, a Account, ask func(context.Context
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known[a.ID] = verdict{why, p.Now()}
+	p.verdicts[a.ID] = verdict{why, p.Now()}
 	return why, nil
 }
 
@@ -107,7 +107,7 @@ func (p *People) cached(ctx context.Context, a Account, ask func(context.Context
 func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	var roster Roster
-	asked, beyond := 0, 0
+	lookups, skipped := 0, 0
 	for _, a := range accounts {
 		if _, judged := out[a.ID]; judged || a.ID <= 0 {
 			continue
@@ -118,22 +118,22 @@ func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]boo
 		}
 		var err error
 		if roster.Members == nil {
-			if roster, err = p.list(ctx); err != nil {
+			if roster, err = p.currentRoster(ctx); err != nil {
 				return nil, fmt.Errorf("list who may write to the project: %w", err)
 			}
 		}
 		why, listed := roster.Members[a.ID]
 		switch {
 		case listed && why == tracker.TrustedAccount && p.Confirm != nil:
-			why, err = p.cached(ctx, a, p.Confirm)
+			why, err = p.cachedVerdict(ctx, a, p.Confirm)
 		case listed:
 		case roster.Complete:
 			continue
-		case asked == maxAsked:
-			beyond++
+		case lookups == maxLookups:
+			skipped++
 			continue
 		default:
-			asked++
+			lookups++
 			why, err = p.Judge(ctx, a)
 		}
 		if err != nil {
@@ -141,18 +141,18 @@ func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]boo
 		}
 		out[a.ID] = why == tracker.TrustedAccount
 	}
-	if beyond > 0 {
-		p.Log.Warn("too many accounts to ask about each; these are not trusted", "accounts", beyond)
+	if skipped > 0 {
+		p.Log.Warn("too many accounts to ask about each; these are not trusted", "accounts", skipped)
 	}
 	return out, nil
 }
 
-// stranger reports whether the roster alone shows that an account may not direct ralph.
-func (p *People) stranger(ctx context.Context, a Account) (bool, error) {
+// isStranger reports whether the roster alone shows that an account may not direct ralph.
+func (p *People) isStranger(ctx context.Context, a Account) (bool, error) {
 	if a.ID <= 0 || a.Bot || slices.Contains(p.Bots, a.ID) {
 		return !slices.Contains(p.Bots, a.ID), nil
 	}
-	roster, err := p.list(ctx)
+	roster, err := p.currentRoster(ctx)
 	if err != nil {
 		return false, fmt.Errorf("list who may write to the project: %w", err)
 	}
@@ -160,16 +160,16 @@ func (p *People) stranger(ctx context.Context, a Account) (bool, error) {
 	return !listed && roster.Complete || listed && why != tracker.TrustedAccount, nil
 }
 
-// list returns the roster, which it reads at most once in trustFor. A published roster is never modified.
-func (p *People) list(ctx context.Context) (Roster, error) {
-	if err := p.listing.Acquire(ctx, 1); err != nil {
+// currentRoster returns the roster, which it reads at most once in trustLifetime. A published roster is never modified.
+func (p *People) currentRoster(ctx context.Context) (Roster, error) {
+	if err := p.listLock.Acquire(ctx, 1); err != nil {
 		return Roster{}, context.Cause(ctx)
 	}
-	defer p.listing.Release(1)
+	defer p.listLock.Release(1)
 	p.mu.Lock()
-	r, at := p.roster, p.listed
+	r, at := p.roster, p.listedAt
 	p.mu.Unlock()
-	if p.fresh(at) {
+	if p.isFresh(at) {
 		return r, nil
 	}
 	now := p.Now()
@@ -183,6 +183,6 @@ func (p *People) list(ctx context.Context) (Roster, error) {
 	r.Complete = r.Complete && len(r.Members) > 0 // an empty list may mean missing permission
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.roster, p.listed = r, now
+	p.roster, p.listedAt = r, now
 	return r, nil
 }

@@ -33,8 +33,8 @@ type Calls struct {
 	Read func(ctx context.Context, key string) error
 	// Home reads the project.
 	Home func(ctx context.Context) (Home, error)
-	// Comments passes each public comment on an issue to take once, until take fails.
-	Comments func(ctx context.Context, number int, take func(Comment) error) error
+	// Comments passes each public comment on an issue to visit once, until visit fails.
+	Comments func(ctx context.Context, number int, visit func(Comment) error) error
 	// Poster returns access to an account's comments on an issue or request.
 	Poster func(number int, request bool, account int64) Poster
 	// React adds a reaction to a comment, unless the comment is gone. It is idempotent.
@@ -63,11 +63,11 @@ type Project struct {
 	Inbox    *Inbox
 	Profile  Profile
 
-	calls   Calls
-	signer  Signer
-	writing *semaphore.Weighted // one report, change or request at a time
-	mu      sync.Mutex
-	self    Account // zero until it is known; guarded by mu
+	calls     Calls
+	signer    Signer
+	writeLock *semaphore.Weighted // one report, change or request at a time
+	mu        sync.Mutex
+	self      Account // zero until it is known; guarded by mu
 }
 
 // Profile describes the differences between forges, apart from Calls.
@@ -85,10 +85,10 @@ type Profile struct {
 // NewProject makes a project from settings that passed [tracker.Settings.CheckForge].
 func NewProject(s tracker.Settings, stack *transport.Stack, f Profile, people *People, c Calls) *Project {
 	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
-	people.listing, people.known = semaphore.NewWeighted(1), map[int64]verdict{}
-	p := &Project{Settings: s, Stack: stack, Profile: f, People: people, calls: c, writing: semaphore.NewWeighted(1)}
+	people.listLock, people.verdicts = semaphore.NewWeighted(1), map[int64]verdict{}
+	p := &Project{Settings: s, Stack: stack, Profile: f, People: people, calls: c, writeLock: semaphore.NewWeighted(1)}
 	p.signer = Signer{Key: s.MarkerKey, Scope: f.Scope}
-	p.Inbox = &Inbox{people: people, marked: c.Marked, head: p.ownHead, open: map[string]Comment{}, done: map[string]bool{}}
+	p.Inbox = &Inbox{people: people, marked: c.Marked, headBranch: p.ownHead, openCommands: map[string]Comment{}, answered: map[string]bool{}}
 	return p
 }
 
@@ -112,10 +112,10 @@ func (p *Project) Identity(ctx context.Context) (Account, error) {
 
 // Begin waits for the exclusive right to write and returns ralph's account. The caller must call release.
 func (p *Project) Begin(ctx context.Context) (self Account, release func(), err error) {
-	if err := p.writing.Acquire(ctx, 1); err != nil {
+	if err := p.writeLock.Acquire(ctx, 1); err != nil {
 		return self, nil, context.Cause(ctx)
 	}
-	release = func() { p.writing.Release(1) }
+	release = func() { p.writeLock.Release(1) }
 	if self, err = p.Identity(ctx); err != nil {
 		release()
 	}
@@ -154,11 +154,11 @@ func (p *Project) Report(ctx context.Context, key string, r tracker.Report) erro
 		return err
 	}
 	defer release()
-	r.Body = p.harmless(r.Body)
+	r.Body = p.escape(r.Body)
 	return p.Below(ctx, key, p.signer.Report(ctx, number, r, p.calls.Poster(number, false, self.ID)))
 }
 
-func (p *Project) harmless(text string) string {
+func (p *Project) escape(text string) string {
 	if p.Profile.Harmless == nil {
 		return text
 	}
@@ -190,7 +190,7 @@ func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, 
 				return err
 			}
 		}
-		stranger, err := p.People.stranger(ctx, c.By)
+		stranger, err := p.People.isStranger(ctx, c.By)
 		if stranger {
 			c.Body = ""
 		}

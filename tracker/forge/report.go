@@ -62,8 +62,8 @@ type Poster struct {
 // Report writes the report as one post, or edits the existing one, whichever run that was about. To avoid a second
 // post, it looks for the first after a write with an uncertain effect. It deletes a second post that a lost answer left.
 func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Poster) error {
-	own := s.Mark(number)
-	mark := own
+	ownMark := s.Mark(number)
+	mark := ownMark
 	if isMark(r.Mark) {
 		mark = r.Mark
 	}
@@ -72,7 +72,7 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 	body := line + tracker.Fit(r.Body, MaxText-len(line))
 	match := func(text string) bool {
 		m := markLine().FindStringSubmatch(text)
-		return m != nil && (hmac.Equal([]byte(m[1]), []byte(mark)) || hmac.Equal([]byte(m[1]), []byte(own)))
+		return m != nil && (hmac.Equal([]byte(m[1]), []byte(mark)) || hmac.Equal([]byte(m[1]), []byte(ownMark)))
 	}
 	found, err := p.Find(ctx, match)
 	if err != nil {

@@ -28,27 +28,27 @@ type Request struct {
 	Fork    bool // the source branch is in another project
 	Open    bool
 	Refused bool // closed without a merge
-	rank    int  // see ranked
+	rank    int  // see withRanks
 }
 
-func (r Request) by(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
+func (r Request) isFrom(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
 
-// ranked returns the requests of a branch that are ralph's own, or into the base, with their rank: 3 ralph's into the base,
+// withRanks returns the requests of a branch that are ralph's own, or into the base, with their rank: 3 ralph's into the base,
 // 2 trusted people's, 1 ralph's into another base, 0 other people's. On some forges everybody who can read can open a request.
-func (p *Project) ranked(ctx context.Context, list []Request, head, base string) (out []Request, err error) {
+func (p *Project) withRanks(ctx context.Context, list []Request, head, base string) (out []Request, err error) {
 	self, err := p.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var others []Account
+	var authors []Account
 	for _, r := range slices.Backward(list) { // latest first, see LatestFirst
-		own, into := r.by(self), r.Base == base
+		isOwn, intoBase := r.isFrom(self), r.Base == base
 		switch {
-		case r.Head != head || r.Fork || !own && !into:
+		case r.Head != head || r.Fork || !isOwn && !intoBase:
 			continue
-		case !own:
-			others = append(others, r.Author)
-		case into:
+		case !isOwn:
+			authors = append(authors, r.Author)
+		case intoBase:
 			r.rank = 3
 		default:
 			r.rank = 1
@@ -56,7 +56,7 @@ func (p *Project) ranked(ctx context.Context, list []Request, head, base string)
 		out = append(out, r)
 	}
 	slices.Reverse(out)
-	trusted, err := p.People.Trusted(ctx, others)
+	trusted, err := p.People.Trusted(ctx, authors)
 	for n, r := range out {
 		if trusted[r.Author.ID] && r.rank == 0 {
 			out[n].rank = 2
@@ -68,7 +68,7 @@ func (p *Project) ranked(ctx context.Context, list []Request, head, base string)
 // Standing returns the number of the first open request of the highest rank for a branch; 0: there is none, and ralph opens one.
 // A forge allows one request per source and target branch. If that is a stranger's, ralph cannot open its own: ErrOccupied.
 func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Request) (int, error) {
-	list, err := p.ranked(ctx, list, q.Head, q.Base)
+	list, err := p.withRanks(ctx, list, q.Head, q.Base)
 	var best, stranger Request
 	for _, r := range list {
 		if r.Open && r.rank > best.rank {
@@ -103,7 +103,7 @@ func (p *Project) OwnRequests(ctx context.Context, prefix string) ([]Request, er
 		key, own := strings.CutPrefix(r.Head, prefix)
 		again := seen[r.Number]
 		seen[r.Number] = true
-		return !own || key == "" || again || !r.Open || !r.by(self)
+		return !own || key == "" || again || !r.Open || !r.isFrom(self)
 	}), err
 }
 
@@ -115,7 +115,7 @@ func (p *Project) OwnRequest(ctx context.Context, head string) (Request, error) 
 	}
 	list, err := p.calls.Requests(ctx, RequestQuery{Head: head})
 	for _, r := range list {
-		if r.Head == head && r.Open && r.by(self) {
+		if r.Head == head && r.Open && r.isFrom(self) {
 			return r, err
 		}
 	}
@@ -147,7 +147,7 @@ func (p *Project) ownHead(ctx context.Context, number int) (string, error) {
 		return "", err
 	}
 	r, err := p.calls.Request(ctx, number)
-	if err != nil || !r.by(self) {
+	if err != nil || !r.isFrom(self) {
 		return "", err
 	}
 	return r.Head, nil
@@ -167,7 +167,7 @@ func (p *Project) Requests(ctx context.Context, prefix string) (map[string]track
 func (p *Project) Refused(ctx context.Context, head, base string) (commit, url string, err error) {
 	list, err := p.calls.Requests(ctx, RequestQuery{Head: head, All: true})
 	if err == nil {
-		list, err = p.ranked(ctx, list, head, base)
+		list, err = p.withRanks(ctx, list, head, base)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("list the requests of %s: %w", head, err)
@@ -197,7 +197,7 @@ type Cause struct {
 func (r Request) FollowUp(causes ...Cause) tracker.FollowUp {
 	f := tracker.FollowUp{Request: r.RequestRef, Head: r.Head, Commit: r.Commit}
 	var parts []string
-	var asked time.Time
+	var changesAskedAt time.Time
 	for _, cause := range causes {
 		if cause.Text == "" {
 			continue
@@ -206,13 +206,13 @@ func (r Request) FollowUp(causes ...Cause) tracker.FollowUp {
 			f.Reason = cause.Why
 		}
 		if cause.Why == tracker.ChangesRequested {
-			asked = cause.At
+			changesAskedAt = cause.At
 		}
 		f.At, f.Threads = Later(f.At, cause.At), append(f.Threads, cause.Threads...)
 		parts = append(parts, strings.TrimSpace(cause.Text))
 	}
-	if !asked.IsZero() {
-		f.At = asked
+	if !changesAskedAt.IsZero() {
+		f.At = changesAskedAt
 	}
 	f.Feedback = tracker.Cut(strings.Join(parts, "\n\n"), MaxFeedback)
 	return f
@@ -223,11 +223,11 @@ func (r Request) FollowUp(causes ...Cause) tracker.FollowUp {
 func (p *Project) FollowUpsOf(
 	ctx context.Context, q tracker.FollowUpQuery, check func(ctx context.Context, number int, answered time.Time) (tracker.FollowUp, error),
 ) ([]tracker.FollowUp, error) {
-	mine, err := p.OwnRequests(ctx, q.Prefix)
+	ownRequests, err := p.OwnRequests(ctx, q.Prefix)
 	if err != nil {
 		return nil, err
 	}
-	found, err := fanout.Map(ctx, mine, func(ctx context.Context, r Request) (tracker.FollowUp, error) {
+	found, err := fanout.Map(ctx, ownRequests, func(ctx context.Context, r Request) (tracker.FollowUp, error) {
 		key := strings.TrimPrefix(r.Head, q.Prefix)
 		answered, err := q.AnsweredFor(ctx, key)
 		if err != nil {
@@ -256,7 +256,7 @@ type Closing struct {
 // Takes reports whether a request can count as somebody else's work on an issue. Requests of bots and ralph's own cannot. The
 // account does not suffice to recognise ralph's own, since it may belong to a person.
 func (p *Project) Takes(r Request, self Account) bool {
-	ralphs := r.by(self) && strings.HasPrefix(r.Head, p.Settings.BranchPrefix)
+	ralphs := r.isFrom(self) && strings.HasPrefix(r.Head, p.Settings.BranchPrefix)
 	return r.Open && r.Author.ID > 0 && !r.Author.Bot && !slices.Contains(p.Settings.TrustedBots, r.Author.ID) && !ralphs
 }
 

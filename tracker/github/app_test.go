@@ -18,10 +18,10 @@ import (
 func TestAppOutlivesItsTokens(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
-	var told sync.Map
+	var secrets sync.Map
 	cfg := configOf(s)
 	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
-	cfg.OnSecret = func(secret string) { told.Store(secret, true) }
+	cfg.OnSecret = func(secret string) { secrets.Store(secret, true) }
 	cfg.StateDir = t.TempDir()
 	g := open(t, cfg)
 	s.AddIssue(githubtest.Issue{Title: "One"})
@@ -33,7 +33,7 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 		if err != nil || !strings.HasPrefix(secret, "ghs_minted") {
 			t.Fatalf("hour %d: GitCredentials: %v", hour, err)
 		}
-		if _, ok := told.Load(secret); !ok {
+		if _, ok := secrets.Load(secret); !ok {
 			t.Errorf("hour %d: nobody was told of the new token", hour)
 		}
 		s.Clock().Advance(52 * time.Minute)
@@ -44,7 +44,7 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 	if n := s.Minted(); n != 6 {
 		t.Errorf("%d tokens in six hours", n)
 	}
-	told.Range(func(secret, _ any) bool {
+	secrets.Range(func(secret, _ any) bool {
 		if text, ok := secret.(string); !ok || !strings.HasPrefix(text, "ghs_minted") && !strings.HasPrefix(text, "eyJ") {
 			t.Error("told of something else")
 		}

@@ -23,7 +23,7 @@ const (
 // completeEvent also requires the label in an event about a label.
 func completeEvent(e *gh.IssueEvent) bool {
 	about := e.GetEvent() == labelSet || e.GetEvent() == labelRemoved
-	return e.GetEvent() != "" && !e.GetCreatedAt().IsZero() && (!about || e.GetLabel().GetName() != "") && named(e.Actor)
+	return e.GetEvent() != "" && !e.GetCreatedAt().IsZero() && (!about || e.GetLabel().GetName() != "") && completeOrAbsent(e.Actor)
 }
 
 // Approved returns the account that set the label. The reason is an UnapprovedError if that account, or somebody who has edited
@@ -42,23 +42,23 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 	if err != nil {
 		return "", t.Below(ctx, i.Key, err)
 	}
-	set := lastSet(events, name)
-	if set == nil {
+	labelEvent := currentLabelEvent(events, name)
+	if labelEvent == nil {
 		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: name}
 	}
-	by := account(set.Actor)
+	by := account(labelEvent.Actor)
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, name); err != nil {
-		return by.Name, t.own(ctx, by, err)
+		return by.Name, t.markOwnAccount(ctx, by, err)
 	}
 	for _, e := range events {
-		if e.GetEvent() != "renamed" || e.GetCreatedAt().Before(set.GetCreatedAt().Time) {
+		if e.GetEvent() != "renamed" || e.GetCreatedAt().Before(labelEvent.GetCreatedAt().Time) {
 			continue
 		}
 		if err := t.People.Approve(ctx, account(e.Actor), tracker.TitleUntrusted, name); err != nil {
 			return by.Name, err
 		}
 	}
-	since := set.GetCreatedAt().Time
+	since := labelEvent.GetCreatedAt().Time
 	err = tracker.AsLabelled(i, since, name, func() (tracker.Issue, error) {
 		now, err := t.issue(transport.Fresh(ctx), i.Key)
 		if err != nil {
@@ -69,11 +69,11 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 	if err != nil {
 		return by.Name, err
 	}
-	return by.Name, t.bodyApproved(ctx, number, since, name)
+	return by.Name, t.checkBodyEdits(ctx, number, since, name)
 }
 
-// own replaces the reason of an UnapprovedError if the account is ralph's own.
-func (t *Tracker) own(ctx context.Context, by forge.Account, err error) error {
+// markOwnAccount replaces the reason of an UnapprovedError if the account is ralph's own.
+func (t *Tracker) markOwnAccount(ctx context.Context, by forge.Account, err error) error {
 	if why, is := errors.AsType[*tracker.UnapprovedError](err); is {
 		self, failed := t.Identity(ctx)
 		if failed != nil {
@@ -86,8 +86,8 @@ func (t *Tracker) own(ctx context.Context, by forge.Account, err error) error {
 	return err
 }
 
-// lastSet returns the event that gave the issue its present label; nil if there is none.
-func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
+// currentLabelEvent returns the event that gave the issue its present label; nil if there is none.
+func currentLabelEvent(events []*gh.IssueEvent, name string) *gh.IssueEvent {
 	var last *gh.IssueEvent
 	for _, e := range events {
 		about := e.GetEvent() == labelSet || e.GetEvent() == labelRemoved
@@ -101,13 +101,13 @@ func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
 	return last
 }
 
-// bodyApproved checks who edited the body since the label.
-func (t *Tracker) bodyApproved(ctx context.Context, number int, since time.Time, name string) error {
+// checkBodyEdits checks who edited the body since the label.
+func (t *Tracker) checkBodyEdits(ctx context.Context, number int, since time.Time, name string) error {
 	history, err := t.bodyEdits(ctx, number)
 	if err != nil {
 		return fmt.Errorf("see who edited #%d since it was labelled: %w", number, err)
 	}
-	if last, err := history.last(); err == nil && last.Before(since) {
+	if last, err := history.lastEdit(); err == nil && last.Before(since) {
 		return nil
 	}
 	found, edits := false, history.UserContentEdits

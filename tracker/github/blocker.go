@@ -18,64 +18,64 @@ import (
 )
 
 const (
-	maxLookups = 200             // maximum number of issues named in texts that one listing reads
-	maxOfText  = 20              // maximum number of those per text
-	knownFor   = 5 * time.Minute // lifetime of the state of another project's issue
+	maxLookups    = 200             // maximum number of issues named in texts that one listing reads
+	maxOfText     = 20              // maximum number of those per text
+	stateLifetime = 5 * time.Minute // lifetime of the state of another project's issue
 )
 
-// seen is the cached state of another project's issue.
-type seen struct {
+// issueState is the cached state of another project's issue.
+type issueState struct {
 	open bool
 	at   time.Time
 }
 
-// named returns the issues that an issue's text names as its blockers.
-func (t *Tracker) named(i *issue) []reference {
+// namedBlockers returns the issues that an issue's text names as its blockers.
+func (t *Tracker) namedBlockers(i *issue) []reference {
 	all := blockersIn(i.GetBody(), t.project.Host, t.project.String())
 	return slices.DeleteFunc(all, func(r reference) bool { return r.project == "" && r.number == i.GetNumber() })
 }
 
-// states reports, by key, whether the issues named in the texts of some issues are open. Listed issues are. It reads the others,
+// blockerStates reports, by key, whether the issues named in the texts of some issues are open. Listed issues are. It reads the others,
 // each once, up to a limit; beyond that they are missing in the result. It caches those of other projects, since a sweep lists the
 // backlog again and again.
-func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue) (map[string]bool, error) {
+func (t *Tracker) blockerStates(ctx context.Context, listed map[int]bool, issues ...*issue) (map[string]bool, error) {
 	states := map[string]bool{}
 	for n := range listed {
 		states[strconv.Itoa(n)] = true
 	}
 	now := t.Stack.Clock().Now()
-	var ask []reference
+	var lookups []reference
 	t.mu.Lock()
-	for _, i := range of {
+	for _, i := range issues {
 		left := maxOfText
-		for _, r := range t.named(i) {
+		for _, r := range t.namedBlockers(i) {
 			key := t.keyOf(r)
 			if _, known := states[key]; known || left == 0 {
 				continue
 			}
 			left--
-			switch s, known := t.elsewhere[key]; {
-			case known && now.Sub(s.at) < knownFor:
+			switch s, known := t.otherIssues[key]; {
+			case known && now.Sub(s.at) < stateLifetime:
 				states[key] = s.open
-			case len(ask) < maxLookups:
-				states[key], ask = true, append(ask, r)
+			case len(lookups) < maxLookups:
+				states[key], lookups = true, append(lookups, r)
 			}
 		}
 	}
 	t.mu.Unlock()
-	open, err := fanout.Map(ctx, ask, t.isOpen)
+	open, err := fanout.Map(ctx, lookups, t.isOpen)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.elsewhere) >= 10*maxLookups {
-		clear(t.elsewhere)
+	if len(t.otherIssues) >= 10*maxLookups {
+		clear(t.otherIssues)
 	}
-	for n, r := range ask {
+	for n, r := range lookups {
 		states[t.keyOf(r)] = open[n]
 		if r.project != "" {
-			t.elsewhere[t.keyOf(r)] = seen{open[n], now}
+			t.otherIssues[t.keyOf(r)] = issueState{open[n], now}
 		}
 	}
 	return states, nil
@@ -86,7 +86,7 @@ func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue)
 // block.
 func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool) ([]tracker.Blocker, error) {
 	var list []tracker.Blocker
-	put := func(b tracker.Blocker) {
+	addBlocker := func(b tracker.Blocker) {
 		n := slices.IndexFunc(list, func(have tracker.Blocker) bool { return have.Key == b.Key })
 		if n < 0 {
 			list = append(list, b)
@@ -101,23 +101,23 @@ func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool
 		if list.total == 0 {
 			continue
 		}
-		linked, err := t.linked(ctx, i.GetNumber(), list.kind)
+		linked, err := t.linkedIssues(ctx, i.GetNumber(), list.kind)
 		if err != nil {
 			return nil, err
 		}
 		for _, b := range linked {
-			put(tracker.Blocker{Key: t.keyOf(reference{b.project(), b.GetNumber()}), Open: b.GetState() != "closed"})
+			addBlocker(tracker.Blocker{Key: t.keyOf(reference{b.project(), b.GetNumber()}), Open: b.GetState() != "closed"})
 		}
 	}
-	for _, r := range t.named(i) {
+	for _, r := range t.namedBlockers(i) {
 		open, known := states[t.keyOf(r)]
-		put(tracker.Blocker{Key: t.keyOf(r), Open: open || !known})
+		addBlocker(tracker.Blocker{Key: t.keyOf(r), Open: open || !known})
 	}
 	return list, nil
 }
 
-// linked reads one list of related issues, which go-github v62 does not support. Without the feature the list is empty.
-func (t *Tracker) linked(ctx context.Context, number int, kind string) (list []*issue, err error) {
+// linkedIssues reads one list of related issues, which go-github v62 does not support. Without the feature the list is empty.
+func (t *Tracker) linkedIssues(ctx context.Context, number int, kind string) (list []*issue, err error) {
 	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		list, err = api.All(ctx, completeIssue, func(ctx context.Context, p gh.ListOptions) (some []*issue, resp *gh.Response, err error) {
 			path := t.path("/issues/%d/%s?per_page=%d&page=%d", number, kind, p.PerPage, p.Page)

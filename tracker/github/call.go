@@ -49,22 +49,22 @@ func (i *issue) project() string {
 
 func completeUser(u *gh.User) bool { return u.GetID() > 0 && u.GetLogin() != "" && u.GetType() != "" }
 
-func named(u *gh.User) bool { return u == nil || u.GetID() != 0 && u.GetLogin() != "" }
+func completeOrAbsent(u *gh.User) bool { return u == nil || u.GetID() != 0 && u.GetLogin() != "" }
 
 func completeLabel(l *gh.Label) bool { return l.GetName() != "" }
 
 // completeIssue also requires labels: without them an issue would no longer seem to be ralph's.
 func completeIssue(i *issue) bool {
-	return i.GetNumber() > 0 && (i.GetState() == "open" || i.GetState() == "closed") && transport.Complete(i.Labels, completeLabel) && named(i.User)
+	return i.GetNumber() > 0 && (i.GetState() == "open" || i.GetState() == "closed") && transport.Complete(i.Labels, completeLabel) && completeOrAbsent(i.User)
 }
 
 func completeComment(c *gh.IssueComment) bool {
-	return c.GetID() > 0 && !c.GetCreatedAt().IsZero() && named(c.User)
+	return c.GetID() > 0 && !c.GetCreatedAt().IsZero() && completeOrAbsent(c.User)
 }
 
 func completePull(p *gh.PullRequest) bool {
 	return p.GetNumber() > 0 && p.GetHTMLURL() != "" && p.GetState() != "" && p.GetHead().GetRef() != "" &&
-		p.GetHead().GetSHA() != "" && p.GetBase().GetRef() != "" && transport.Complete(p.Labels, completeLabel) && named(p.User)
+		p.GetHead().GetSHA() != "" && p.GetBase().GetRef() != "" && transport.Complete(p.Labels, completeLabel) && completeOrAbsent(p.User)
 }
 
 // account converts a user. Any type except User is a bot.

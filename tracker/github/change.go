@@ -55,8 +55,8 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	return nil
 }
 
-// lists reports whether a list of labels is complete and has all names.
-func lists(labels []*gh.Label, names []string) bool {
+// hasLabels reports whether a list of labels is complete and has all names.
+func hasLabels(labels []*gh.Label, names []string) bool {
 	return transport.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
 }
 
@@ -65,7 +65,7 @@ func (t *Tracker) addLabels(ctx context.Context, number int, names []string) err
 	if len(names) == 0 {
 		return nil
 	}
-	ctx = transport.Expect(transport.Repeatable(ctx), func(now *[]*gh.Label) bool { return lists(*now, names) })
+	ctx = transport.Expect(transport.Repeatable(ctx), func(now *[]*gh.Label) bool { return hasLabels(*now, names) })
 	body := map[string][]string{"labels": names} // go-github sends a bare list, which GitHub does not document
 	resp, err := t.do(ctx, http.MethodPost, t.path("/issues/%d/labels", number), body, nil)
 	return api.Explain(ctx, resp, err)
@@ -75,7 +75,7 @@ func (t *Tracker) addLabels(ctx context.Context, number int, names []string) err
 // to the issue.
 func (t *Tracker) removeLabel(ctx context.Context, number int, name string) error {
 	answer := transport.Expect(ctx, func(now *[]*gh.Label) bool {
-		return transport.Complete(*now, completeLabel) && !lists(*now, []string{name})
+		return transport.Complete(*now, completeLabel) && !hasLabels(*now, []string{name})
 	})
 	resp, err := t.api.Issues.RemoveLabelForIssue(answer, t.project.Owner, t.project.Name, number, url.PathEscape(name))
 	err = api.Explain(ctx, resp, err)

@@ -17,20 +17,20 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// required is a check that the base branch requires; app 0 means any app.
-type required struct {
+// requiredCheck is a check that the base branch requires; app 0 means any app.
+type requiredCheck struct {
 	name string
 	app  int64
 }
 
-// checks finds required checks that have failed. If the base requires none, every check counts. As long as one of them is
+// failedChecks finds required checks that have failed. If the base requires none, every check counts. As long as one of them is
 // running, there is no reason yet: others may also fail, and one run should fix them all.
-func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases) (forge.Cause, error) {
+func (t *Tracker) failedChecks(ctx context.Context, p *gh.PullRequest, required requiredByBase) (forge.Cause, error) {
 	want, err := required(ctx, p.GetBase().GetRef())
 	if err != nil {
 		return forge.Cause{}, err
 	}
-	counts := func(name string, app int64) bool {
+	isRequired := func(name string, app int64) bool {
 		for _, r := range want {
 			if r.name == name && (r.app == 0 || app == 0 || r.app == app) {
 				return true
@@ -48,7 +48,7 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 	}
 	out := forge.Cause{Why: tracker.ChecksFailed}
 	for _, c := range runs {
-		if !counts(c.GetName(), c.GetApp().GetID()) {
+		if !isRequired(c.GetName(), c.GetApp().GetID()) {
 			continue
 		}
 		if c.GetStatus() != "completed" {
@@ -65,7 +65,7 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 		}
 	}
 	for _, s := range statuses {
-		if !counts(s.GetContext(), 0) {
+		if !isRequired(s.GetContext(), 0) {
 			continue
 		}
 		switch s.GetState() {
@@ -118,18 +118,18 @@ type rule struct {
 	} `json:"parameters"`
 }
 
-// bases returns the checks that a base branch requires.
-type bases func(ctx context.Context, base string) ([]required, error)
+// requiredByBase returns the checks that a base branch requires.
+type requiredByBase func(ctx context.Context, base string) ([]requiredCheck, error)
 
-// bases returns a function that reads the rules of each branch only once: most requests have the same base.
-func (t *Tracker) bases() bases {
+// cachedRequiredChecks returns a function that reads the rules of each branch only once: most requests have the same base.
+func (t *Tracker) cachedRequiredChecks() requiredByBase {
 	var mu sync.Mutex
-	asked := map[string]func() ([]required, error){}
-	return func(ctx context.Context, base string) ([]required, error) {
+	asked := map[string]func() ([]requiredCheck, error){}
+	return func(ctx context.Context, base string) ([]requiredCheck, error) {
 		mu.Lock()
 		ask := asked[base]
 		if ask == nil {
-			ask = sync.OnceValues(func() ([]required, error) { return t.requiredChecks(ctx, base) })
+			ask = sync.OnceValues(func() ([]requiredCheck, error) { return t.requiredChecks(ctx, base) })
 			asked[base] = ask
 		}
 		mu.Unlock()
@@ -138,7 +138,7 @@ func (t *Tracker) bases() bases {
 }
 
 // requiredChecks reads them from rulesets and branch protection. Neither needs administrator permission.
-func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []required, err error) {
+func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requiredCheck, err error) {
 	var rules []*rule
 	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		complete := func(r *rule) bool { return r.Type != "" }
@@ -155,7 +155,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 	for _, r := range rules {
 		if r.Type == "required_status_checks" {
 			for _, c := range r.Parameters.Checks {
-				want = append(want, required{c.Context, c.App})
+				want = append(want, requiredCheck{c.Context, c.App})
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 	}
 	if checks := branch.GetProtection().GetRequiredStatusChecks(); checks != nil && checks.Contexts != nil {
 		for _, name := range *checks.Contexts {
-			want = append(want, required{name: name})
+			want = append(want, requiredCheck{name: name})
 		}
 	}
 	return want, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// progress records how far comments have been searched for commands.
-type progress struct {
+// searchProgress records how far comments have been searched for commands.
+type searchProgress struct {
 	comments time.Time         // time of the newest comment on issues and requests that was read
 	pulls    map[int]time.Time // time of the last change, by number of ralph's own requests
 }
@@ -29,13 +29,13 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	}
 	since := t.Stack.Now().Add(-forge.LookBack).Truncate(24 * time.Hour) // constant for a day, since unchanged answers are free
 	t.mu.Lock()
-	before := t.read
+	before := t.progress
 	t.mu.Unlock()
 	comments, last, err := t.newComments(ctx, since, before.comments)
 	if err != nil {
 		return nil, fmt.Errorf("list new comments: %w", t.Listed(ctx, err))
 	}
-	now := progress{last, map[int]time.Time{}}
+	now := searchProgress{last, map[int]time.Time{}}
 	mine, err := t.OwnRequests(ctx, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list pull requests: %w", err)
@@ -46,7 +46,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 			changed = append(changed, r.Number)
 		}
 	}
-	reviews, err := fanout.Map(ctx, changed, t.reviewed)
+	reviews, err := fanout.Map(ctx, changed, t.reviewComments)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,15 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	if err == nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.read = now
+		t.progress = now
 	}
 	return found, err
 }
 
 // newComments returns the comments on issues and pull requests that were written or edited after since and not before read.
-func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said []forge.Comment, last time.Time, err error) {
+func (t *Tracker) newComments(ctx context.Context, since, newest time.Time) (comments []forge.Comment, last time.Time, err error) {
 	opts := gh.IssueListCommentsOptions{Sort: gh.String("updated"), Direction: gh.String("desc"), Since: &since}
-	last = read
+	last = newest
 	complete := func(c *gh.IssueComment) bool {
 		return completeComment(c) && c.GetNodeID() != "" && c.GetIssueURL() != "" && !c.GetUpdatedAt().IsZero()
 	}
@@ -72,12 +72,12 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 		return t.api.Issues.ListComments(ctx, t.project.Owner, t.project.Name, 0, &opts)
 	}, func(list []*gh.IssueComment) bool {
 		for _, c := range list {
-			if c.GetUpdatedAt().Before(read) {
+			if c.GetUpdatedAt().Before(newest) {
 				return false
 			}
 			last = forge.Later(last, c.GetUpdatedAt().Time)
 			number, _ := strconv.Atoi(path.Base(c.GetIssueURL()))
-			said = append(said, forge.Comment{
+			comments = append(comments, forge.Comment{
 				ID: c.GetNodeID(), Number: number, Request: path.Base(path.Dir(c.GetHTMLURL())) == "pull", By: account(c.User),
 				Body: forge.CommandIn(c.GetBody()), At: c.GetCreatedAt().Time,
 			})
@@ -87,18 +87,18 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 		}
 		return count < forge.MaxNewComments
 	})
-	return said, last, err
+	return comments, last, err
 }
 
-// reviewed returns the reviews of a pull request and their newest comments on lines.
-func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, error) {
+// reviewComments returns the reviews of a pull request and their newest comments on lines.
+func (t *Tracker) reviewComments(ctx context.Context, number int) ([]forge.Comment, error) {
 	list, err := t.reviews(ctx, number)
 	if err != nil {
 		return nil, fmt.Errorf("list the reviews of #%d: %w", number, err)
 	}
-	var said []forge.Comment
+	var comments []forge.Comment
 	for _, r := range list {
-		said = append(said, forge.Comment{
+		comments = append(comments, forge.Comment{
 			ID:      r.GetNodeID(),
 			Number:  number,
 			Request: true,
@@ -109,12 +109,12 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	}
 	opts := gh.PullRequestListCommentsOptions{Sort: "created", Direction: "desc"}
 	count := 0
-	err = api.Each(ctx, completeRemark, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+	err = api.Each(ctx, completeReviewComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
 		opts.ListOptions = p
 		return t.api.PullRequests.ListComments(ctx, t.project.Owner, t.project.Name, number, &opts)
 	}, func(list []*gh.PullRequestComment) bool {
 		for _, c := range list {
-			said = append(said, forge.Comment{
+			comments = append(comments, forge.Comment{
 				ID:      c.GetNodeID(),
 				Number:  number,
 				Request: true,
@@ -129,9 +129,9 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	if err != nil {
 		return nil, fmt.Errorf("list the review comments of #%d: %w", number, err)
 	}
-	return said, nil
+	return comments, nil
 }
 
-func completeRemark(c *gh.PullRequestComment) bool {
-	return c.GetID() > 0 && c.GetNodeID() != "" && !c.GetCreatedAt().IsZero() && named(c.User)
+func completeReviewComment(c *gh.PullRequestComment) bool {
+	return c.GetID() > 0 && c.GetNodeID() != "" && !c.GetCreatedAt().IsZero() && completeOrAbsent(c.User)
 }

@@ -102,7 +102,7 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	}
 	b.Reports = func(t *testing.T, key string) (out []string) {
 		for _, text := range b.Site.Texts(number(t, key), false) {
-			if text, ours := unmarked(text); ours {
+			if text, ours := reportBody(text); ours {
 				out = append(out, text)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // FollowUps checks ralph's own open pull requests. A request has one follow-up. Its reason is a conflict before a person's review
 // before failed checks; its feedback has all of them. A conflict that GitHub has not computed yet does not count.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
-	required := t.bases()
+	required := t.cachedRequiredChecks()
 	return t.FollowUpsOf(ctx, q, func(ctx context.Context, number int, answered time.Time) (f tracker.FollowUp, err error) {
 		p, err := t.pull(ctx, number) // a listing does not have conflicts
 		if err != nil || p.GetState() != "open" {
@@ -27,18 +27,18 @@ func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tra
 			text := fmt.Sprintf("The branch %s conflicts with %s.", p.GetHead().GetRef(), p.GetBase().GetRef())
 			conflict = forge.Cause{Why: tracker.Conflict, Text: text, At: p.GetUpdatedAt().Time}
 		}
-		review, err := t.review(ctx, p, answered)
+		review, err := t.requestedChanges(ctx, p, answered)
 		if err != nil {
 			return f, err
 		}
-		checks, err := t.checks(ctx, p, required)
+		checks, err := t.failedChecks(ctx, p, required)
 		return t.requestOf(p).FollowUp(conflict, review, checks), err
 	})
 }
 
-// review finds people with write permission who request changes and have not withdrawn that. A review of an earlier commit than
+// requestedChanges finds people with write permission who request changes and have not withdrawn that. A review of an earlier commit than
 // the head counts until ralph has answered it: somebody else may have pushed the head.
-func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.Time) (forge.Cause, error) {
+func (t *Tracker) requestedChanges(ctx context.Context, p *gh.PullRequest, answered time.Time) (forge.Cause, error) {
 	list, err := t.reviews(ctx, p.GetNumber())
 	if err != nil {
 		return forge.Cause{}, err
@@ -83,7 +83,9 @@ func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.T
 
 // reviews lists the reviews of a pull request, oldest first. It keeps at most forge.MaxPart bytes of each text.
 func (t *Tracker) reviews(ctx context.Context, number int) (list []*gh.PullRequestReview, err error) {
-	complete := func(r *gh.PullRequestReview) bool { return r.GetID() > 0 && r.GetState() != "" && named(r.User) }
+	complete := func(r *gh.PullRequestReview) bool {
+		return r.GetID() > 0 && r.GetState() != "" && completeOrAbsent(r.User)
+	}
 	err = api.Each(ctx, complete, func(ctx context.Context, page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return t.api.PullRequests.ListReviews(ctx, t.project.Owner, t.project.Name, number, &page)
 	}, func(some []*gh.PullRequestReview) bool {

@@ -57,10 +57,10 @@ type Tracker struct {
 	api     *gh.Client
 	graph   api.Graph
 
-	mu        sync.Mutex
-	read      progress        // guarded by mu
-	elsewhere map[string]seen // issues of other projects, by key; guarded by mu
-	on        time.Time       // when the project's issues were last seen enabled; guarded by mu
+	mu          sync.Mutex
+	progress    searchProgress        // guarded by mu
+	otherIssues map[string]issueState // issues of other projects, by key; guarded by mu
+	enabledAt   time.Time             // when the project's issues were last seen enabled; guarded by mu
 }
 
 var (
@@ -89,7 +89,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{project: project, elsewhere: map[string]seen{}}
+	t := &Tracker{project: project, otherIssues: map[string]issueState{}}
 	http := cfg.HTTP.With(cfg.Settings, base.String())
 	if cfg.App != nil {
 		if t.app, http.Source, err = api.Login(*cfg.App, http, project.Owner, project.Name, cfg.OnSecret); err != nil {

@@ -18,15 +18,15 @@ const (
 	draftMutation = `mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
 )
 
-// drafted is the answer to a mutation, by the mutation's name.
-type drafted map[string]struct {
+// draftAnswer is the answer to a mutation, by the mutation's name.
+type draftAnswer map[string]struct {
 	Pull struct {
 		Draft *bool `json:"isDraft"`
 	} `json:"pullRequest"`
 }
 
 // completeDraft requires the draft state of the request.
-func completeDraft(d *drafted) bool {
+func completeDraft(d *draftAnswer) bool {
 	for _, v := range *d {
 		if v.Pull.Draft == nil {
 			return false
@@ -35,8 +35,8 @@ func completeDraft(d *drafted) bool {
 	return len(*d) == 1
 }
 
-// edited is the edit history of an issue's body.
-type edited struct {
+// editHistory is the edit history of an issue's body.
+type editHistory struct {
 	LastEditedAt     json.RawMessage `json:"lastEditedAt"` // null: never
 	UserContentEdits struct {
 		TotalCount int `json:"totalCount"`
@@ -47,12 +47,14 @@ type edited struct {
 	} `json:"userContentEdits"`
 }
 
-func (e *edited) last() (at time.Time, err error) { return at, json.Unmarshal(e.LastEditedAt, &at) }
+func (e *editHistory) lastEdit() (at time.Time, err error) {
+	return at, json.Unmarshal(e.LastEditedAt, &at)
+}
 
 // bodyHistory is the answer to editsQuery.
 type bodyHistory struct {
 	Repository *struct {
-		Issue *edited `json:"issue"`
+		Issue *editHistory `json:"issue"`
 	} `json:"repository"`
 }
 
@@ -61,12 +63,12 @@ func completeHistory(h *bodyHistory) bool {
 	if h.Repository == nil || h.Repository.Issue == nil {
 		return false
 	}
-	_, err := h.Repository.Issue.last()
+	_, err := h.Repository.Issue.lastEdit()
 	return err == nil
 }
 
 // bodyEdits reads who edited an issue's body, and when.
-func (t *Tracker) bodyEdits(ctx context.Context, number int) (*edited, error) {
+func (t *Tracker) bodyEdits(ctx context.Context, number int) (*editHistory, error) {
 	variables := map[string]any{"owner": t.project.Owner, "name": t.project.Name, "number": number}
 	data, err := api.Query(transport.Reading(ctx), t.graph, editsQuery, variables, completeHistory)
 	if err != nil {

@@ -35,7 +35,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	for n, text := range raw {
 		i, err := transport.Decode(*text, completeIssue)
 		if err != nil {
-			l.Problems = append(l.Problems, tracker.Problem{Where: t.where(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
+			l.Problems = append(l.Problems, tracker.Problem{Where: t.issueLocation(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
 		if !i.IsPullRequest() && !open[i.GetNumber()] && t.Wants(account(i.User).Name, i.GetMilestone().GetTitle()) {
@@ -44,7 +44,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 		}
 	}
 	if len(found) == 0 {
-		return l, t.switchedOn(ctx)
+		return l, t.checkIssuesEnabled(ctx)
 	}
 	slices.SortFunc(found, func(a, b *issue) int {
 		return cmp.Or(a.GetCreatedAt().Compare(b.GetCreatedAt().Time), a.GetNumber()-b.GetNumber())
@@ -53,15 +53,15 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	unworked := func(i *issue) bool { return taken[i.GetNumber()] != "" || !q.NeedsBlockers(i.labels()) } // blockers do not matter
-	states, err := t.states(ctx, open, slices.DeleteFunc(slices.Clone(found), unworked)...)
+	ignoresBlockers := func(i *issue) bool { return taken[i.GetNumber()] != "" || !q.NeedsBlockers(i.labels()) } // blockers do not matter
+	states, err := t.blockerStates(ctx, open, slices.DeleteFunc(slices.Clone(found), ignoresBlockers)...)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
 	l.Issues, err = fanout.Map(ctx, found, func(ctx context.Context, i *issue) (out tracker.Issue, err error) {
 		out = t.convert(i)
 		out.Taken = taken[i.GetNumber()]
-		if !unworked(i) {
+		if !ignoresBlockers(i) {
 			out.BlockedBy, err = t.blockers(ctx, i, states)
 		}
 		return out, err
@@ -91,8 +91,8 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 	})
 }
 
-// where describes the place of an issue that cannot be decoded.
-func (t *Tracker) where(raw []byte, n int) string {
+// issueLocation describes the place of an issue that cannot be decoded.
+func (t *Tracker) issueLocation(raw []byte, n int) string {
 	var i struct {
 		Number json.Number `json:"number"`
 	}
@@ -108,7 +108,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if err != nil {
 		return tracker.Issue{}, err
 	}
-	states, err := t.states(ctx, nil, i)
+	states, err := t.blockerStates(ctx, nil, i)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
@@ -125,12 +125,12 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return out, t.Below(ctx, key, err)
 }
 
-// switchedOn returns an error if the project's issues are disabled, for which GitHub returns an empty list. It asks GitHub at most
+// checkIssuesEnabled returns an error if the project's issues are disabled, for which GitHub returns an empty list. It asks GitHub at most
 // every five minutes.
-func (t *Tracker) switchedOn(ctx context.Context) error {
+func (t *Tracker) checkIssuesEnabled(ctx context.Context) error {
 	now := t.Stack.Clock().Now()
 	t.mu.Lock()
-	known := now.Sub(t.on).Abs() < 5*time.Minute
+	known := now.Sub(t.enabledAt).Abs() < 5*time.Minute
 	t.mu.Unlock()
 	if known {
 		return nil
@@ -140,7 +140,7 @@ func (t *Tracker) switchedOn(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.on = now
+	t.enabledAt = now
 	return nil
 }
 

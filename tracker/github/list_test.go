@@ -32,10 +32,10 @@ func keysOf(t *testing.T, g *github.Tracker, labels ...string) []string {
 	return keys
 }
 
-// hiding omits the first entry of every page but the last, like GitHub for an account that it hides.
-type hiding struct{ http.RoundTripper }
+// hidingTransport omits the first entry of every page but the last, like GitHub for an account that it hides.
+type hidingTransport struct{ http.RoundTripper }
 
-func (h hiding) RoundTrip(q *http.Request) (*http.Response, error) {
+func (h hidingTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	resp, err := h.RoundTripper.RoundTrip(q)
 	if err != nil || !strings.Contains(resp.Header.Get("Link"), `rel="next"`) {
 		return resp, err
@@ -59,7 +59,7 @@ func TestListWithHiddenEntries(t *testing.T) {
 		s.AddIssue(githubtest.Issue{Title: "one of many", Labels: []string{"no-human"}})
 	}
 	c := configOf(s)
-	c.HTTP.Base = hiding{&http.Transport{DisableKeepAlives: true}}
+	c.HTTP.Base = hidingTransport{&http.Transport{DisableKeepAlives: true}}
 	if n := len(keysOf(t, open(t, c), "no-human")); n != issues-2 {
 		t.Errorf("%d issues, want all but the two that are hidden", n)
 	}
@@ -201,7 +201,7 @@ func TestForeignBlockers(t *testing.T) {
 func TestUnreadableIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
-	s.Inject(only("/issues", githubtest.Fault{Status: http.StatusOK, Body: `[
+	s.Inject(faultAt("/issues", githubtest.Fault{Status: http.StatusOK, Body: `[
 		{"number": 7, "state": "open", "title": "Good", "user": {"id": 1, "login": "ada", "type": "User"}, "labels": [{"name": "no-human"}, {"name": "x"}]},
 		{"number": "eight", "title": 5}, {"number": 9, "title": ["x"], "state": "open"}, {"number": 10, "state": "odd"}]`}))
 	l, err := g.List(t.Context(), tracker.Query{})

@@ -54,14 +54,14 @@ func start(t *testing.T) (*githubtest.Server, *github.Tracker) {
 	return s, open(t, configOf(s))
 }
 
-// unmarked returns a report without its first line.
-func unmarked(body string) (string, bool) {
+// reportBody returns a report without its first line.
+func reportBody(body string) (string, bool) {
 	head, rest, ok := strings.Cut(body, "\n")
 	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
 }
 
-// only injects a fault into the requests of one path.
-func only(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
+// faultAt injects a fault into the requests of one path.
+func faultAt(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
 	return func(_ int, r *http.Request) *githubtest.Fault {
 		if strings.HasSuffix(r.URL.Path, path) {
 			return &f

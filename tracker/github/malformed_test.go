@@ -18,8 +18,8 @@ func TestNoPermissionSaid(t *testing.T) {
 		s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
 		s.AddComment(1, "ada", "Please.")
 		g := open(t, configOf(s))
-		refused := only("/collaborators", githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Must have push access"}`})
-		about := only("/permission", githubtest.Fault{Status: http.StatusOK, Body: body})
+		refused := faultAt("/collaborators", githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Must have push access"}`})
+		about := faultAt("/permission", githubtest.Fault{Status: http.StatusOK, Body: body})
 		s.Inject(func(n int, r *http.Request) *githubtest.Fault {
 			if f := refused(n, r); f != nil {
 				return f
@@ -80,7 +80,7 @@ func TestUnbelievedChange(t *testing.T) {
 	} {
 		s, g := start(t)
 		s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
-		s.Inject(only(c.path, githubtest.Fault{Status: http.StatusOK, Body: c.body}))
+		s.Inject(faultAt(c.path, githubtest.Fault{Status: http.StatusOK, Body: c.body}))
 		var away *tracker.UnavailableError
 		if err := g.Change(t.Context(), "1", c.change); !errors.As(err, &away) {
 			t.Errorf("%s: %v, want *UnavailableError", name, err)

@@ -63,22 +63,22 @@ func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Dist
 	return tracker.NoWriteAccess, nil
 }
 
-// comments passes the comments on an issue to take until it fails.
-func (t *Tracker) comments(ctx context.Context, number int, take func(forge.Comment) error) error {
+// comments passes the comments on an issue to visit until it fails.
+func (t *Tracker) comments(ctx context.Context, number int, visit func(forge.Comment) error) error {
 	return t.allComments(ctx, number, func(c *gh.IssueComment) error {
-		return take(forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
+		return visit(forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
 	})
 }
 
-// allComments passes the comments, oldest first, to take until it fails.
-func (t *Tracker) allComments(ctx context.Context, number int, take func(*gh.IssueComment) error) error {
+// allComments passes the comments, oldest first, to visit until it fails.
+func (t *Tracker) allComments(ctx context.Context, number int, visit func(*gh.IssueComment) error) error {
 	var failed error
 	err := api.Each(ctx, completeComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
 		return t.api.Issues.ListComments(ctx, t.project.Owner, t.project.Name, number, &gh.IssueListCommentsOptions{ListOptions: p})
 	}, func(some []*gh.IssueComment) bool {
 		for _, c := range some {
 			if failed == nil {
-				failed = take(c)
+				failed = visit(c)
 			}
 		}
 		return failed == nil

@@ -17,14 +17,14 @@ type reference struct {
 
 const maxReferences = 50 // per text; the rest are ignored
 
-// oneReference matches a reference as people write it: #12, OWNER/NAME#12, GH-12, or a URL.
-const oneReference = `(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|https?://[\w.:-]+/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+)`
+// referenceExpr matches a reference as people write it: #12, OWNER/NAME#12, GH-12, or a URL.
+const referenceExpr = `(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|https?://[\w.:-]+/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+)`
 
 var (
 	blockingText = pattern.Lazy(`(?i)\b(?:blocked[ -]by|depends[ -]on)\b:?[ \t]*\**:?[ \t]*(` +
-		oneReference + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + oneReference + `)*)`)
-	closingText  = pattern.Lazy(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(` + oneReference + `)`)
-	eachOne      = pattern.Lazy(`(?i)` + oneReference)
+		referenceExpr + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + referenceExpr + `)*)`)
+	closingText  = pattern.Lazy(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(` + referenceExpr + `)`)
+	anyReference = pattern.Lazy(`(?i)` + referenceExpr)
 	shortForm    = pattern.Lazy(`(?i)^(?:([\w.-]+/[\w.-]+)?#|GH-)(\d+)$`)
 	addressForm  = pattern.Lazy(`(?i)^https?://([\w.:-]+)/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)$`)
 	hiddenText   = pattern.Lazy(`(?s)<!--.*?(?:-->|$)`)
@@ -34,25 +34,25 @@ var (
 // blockersIn returns the issues that a text names as blockers, each once, in order. Code, quotations and hidden text do not count.
 func blockersIn(text, host, project string) []reference {
 	var all []reference
-	for _, m := range blockingText().FindAllStringSubmatch(spoken(text), maxReferences) {
-		for _, one := range eachOne().FindAllString(m[1], maxReferences) {
-			all = add(all, one, host, project)
+	for _, m := range blockingText().FindAllStringSubmatch(plainText(text), maxReferences) {
+		for _, one := range anyReference().FindAllString(m[1], maxReferences) {
+			all = appendReference(all, one, host, project)
 		}
 	}
 	return all
 }
 
-// closedBy returns the issues that a pull request closes when it is merged.
-func closedBy(text, host, project string) []reference {
+// closedIssues returns the issues that a pull request closes when it is merged.
+func closedIssues(text, host, project string) []reference {
 	var all []reference
-	for _, m := range closingText().FindAllStringSubmatch(spoken(text), maxReferences) {
-		all = add(all, m[1], host, project)
+	for _, m := range closingText().FindAllStringSubmatch(plainText(text), maxReferences) {
+		all = appendReference(all, m[1], host, project)
 	}
 	return all
 }
 
-// add parses one reference and appends it, unless the list has it or is full.
-func add(all []reference, one, host, project string) []reference {
+// appendReference parses one reference and appends it, unless the list has it or is full.
+func appendReference(all []reference, one, host, project string) []reference {
 	r, ok := parseReference(one, host, project)
 	if !ok || len(all) >= maxReferences {
 		return all
@@ -87,8 +87,8 @@ func parseReference(s, host, project string) (reference, bool) {
 	return reference{project: name, number: int(n)}, true
 }
 
-// spoken returns a text without HTML comments, code and quotations.
-func spoken(text string) string {
+// plainText returns a text without HTML comments, code and quotations.
+func plainText(text string) string {
 	text = hiddenText().ReplaceAllString(text, " ")
 	var b strings.Builder
 	fence := ""

@@ -52,7 +52,7 @@ func TestClosedByText(t *testing.T) {
 	for text, want := range map[string]int{
 		"closes #1": 1, "Fixes: #2": 1, "resolved o/r#3 and fix #4": 2, "This closes the door #1": 0, "closing #1": 0, "fixes #1, #2": 1, "prefixes #1": 0, "See #5 `closes #5`": 0,
 	} {
-		if got := len(closedBy(text, "h", "o/r")); got != want {
+		if got := len(closedIssues(text, "h", "o/r")); got != want {
 			t.Errorf("%q closes %d, want %d", text, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func FuzzBlockersIn(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		all := append(blockersIn(text, "h", "o/r"), closedBy(text, "h", "o/r")...)
+		all := append(blockersIn(text, "h", "o/r"), closedIssues(text, "h", "o/r")...)
 		if len(all) > 2*maxReferences {
 			t.Fatalf("%d references", len(all))
 		}

@@ -58,13 +58,13 @@ func refOf(p *gh.PullRequest) tracker.RequestRef {
 func (t *Tracker) requestOf(p *gh.PullRequest) forge.Request {
 	return forge.Request{
 		RequestRef: refOf(p), Head: p.GetHead().GetRef(), Base: p.GetBase().GetRef(), Commit: p.GetHead().GetSHA(),
-		Author: account(p.User), Updated: p.GetUpdatedAt().Time, Fork: !t.ownRepo(p), Open: p.GetState() == "open",
+		Author: account(p.User), Updated: p.GetUpdatedAt().Time, Fork: !t.fromProject(p), Open: p.GetState() == "open",
 		Refused: p.GetState() == "closed" && p.GetMergedAt().IsZero(),
 	}
 }
 
 func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) (out []forge.Request, err error) {
-	err = t.pulls(ctx, q, func(p *gh.PullRequest) { out = append(out, t.requestOf(p)) })
+	err = t.eachPull(ctx, q, func(p *gh.PullRequest) { out = append(out, t.requestOf(p)) })
 	return out, err
 }
 
@@ -76,8 +76,8 @@ func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error
 	return t.requestOf(p), nil
 }
 
-// pulls passes pull requests to take, oldest first.
-func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery, take func(*gh.PullRequest)) error {
+// eachPull passes pull requests to visit, oldest first.
+func (t *Tracker) eachPull(ctx context.Context, q forge.RequestQuery, visit func(*gh.PullRequest)) error {
 	opts := gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc"}
 	if q.All {
 		opts.State = "all"
@@ -90,7 +90,7 @@ func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery, take func(*gh
 		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, &opts)
 	}, func(some []*gh.PullRequest) bool {
 		for _, p := range some {
-			take(p)
+			visit(p)
 		}
 		return true
 	})
@@ -106,7 +106,7 @@ func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error)
 // pullOf returns the open pull request that stands for a branch of this project; nil if ralph has to open its own.
 func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	pulls, list := map[int]*gh.PullRequest{}, []forge.Request(nil)
-	err := t.pulls(ctx, forge.RequestQuery{Head: r.Head}, func(p *gh.PullRequest) {
+	err := t.eachPull(ctx, forge.RequestQuery{Head: r.Head}, func(p *gh.PullRequest) {
 		pulls[p.GetNumber()], list = p, append(list, t.requestOf(p))
 	})
 	if err != nil {
@@ -116,16 +116,16 @@ func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullReques
 	return pulls[number], err
 }
 
-// ownRepo reports whether the commits are in the project itself, not in a fork.
-func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
+// fromProject reports whether the commits are in the project itself, not in a fork.
+func (t *Tracker) fromProject(p *gh.PullRequest) bool {
 	return strings.EqualFold(p.GetHead().GetRepo().GetFullName(), t.project.String())
 }
 
 // createPull creates the request. GitHub allows one open pull request per head and base, so repeating is safe: it finds the first.
 func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
-	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
+	sameHead := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
-		return api.One(transport.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		return api.One(transport.Repeatable(ctx), sameHead, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			pull := &gh.NewPullRequest{Title: &title, Head: &r.Head, Base: &r.Base, Body: &r.Body, Draft: &draft}
 			return t.api.PullRequests.Create(ctx, t.project.Owner, t.project.Name, pull)
 		})
@@ -186,7 +186,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 	if err := t.addLabels(ctx, p.GetNumber(), tracker.Lacking(namesOf(p.Labels), r.Labels)); err != nil {
 		return p, err
 	}
-	return p, t.involve(ctx, p, r)
+	return p, t.addPeople(ctx, p, r)
 }
 
 // setDraft converts a draft to a request ready for review, or back. Without support for drafts, the title will have draftTitle.
@@ -205,8 +205,8 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 	return err
 }
 
-// involve requests reviews and assigns people, where that has not been done yet.
-func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
+// addPeople requests reviews and assigns people, where that has not been done yet.
+func (t *Tracker) addPeople(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
 	owner, name := t.project.Owner, t.project.Name
 	if names := tracker.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
 		_, err := api.One(transport.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },

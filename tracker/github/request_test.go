@@ -34,22 +34,22 @@ func TestForksAndTeams(t *testing.T) {
 // TestHeadInvalid: GitHub may not know a new branch yet. ralph tries again after pauses, a limited number of times.
 func TestHeadInvalid(t *testing.T) {
 	t.Parallel()
-	for blind, want := range map[int]bool{1: true, 3: true, 4: false} {
+	for failures, want := range map[int]bool{1: true, 3: true, 4: false} {
 		s, g := start(t)
 		posts := 0
 		s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
 			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/pulls") {
 				return nil
 			}
-			if posts++; posts > blind {
+			if posts++; posts > failures {
 				return nil
 			}
 			return &githubtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"Validation Failed",
 				"errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`}
 		})
 		ref, err := g.OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "Fix", Body: "Text."})
-		if got := err == nil && ref.Number == 1; got != want || posts != min(blind+1, 4) {
-			t.Errorf("unknown to %d calls: %+v, %v after %d", blind, ref, err, posts)
+		if got := err == nil && ref.Number == 1; got != want || posts != min(failures+1, 4) {
+			t.Errorf("unknown to %d calls: %+v, %v after %d", failures, ref, err, posts)
 		}
 		if slept := s.Clock().Slept(); slept < time.Second || slept > 20*time.Second {
 			t.Errorf("waited %s", slept)
@@ -103,7 +103,7 @@ func TestFollowUps(t *testing.T) {
 	}
 	require := func(s *githubtest.Server) { s.Require("test") }
 	failed := githubtest.Check{Name: "test", Status: "completed", Conclusion: "failure", Text: "3 tests failed", Actions: true}
-	asks := githubtest.Review{Author: "grace", State: "CHANGES_REQUESTED", Body: "Please rename.",
+	changeRequest := githubtest.Review{Author: "grace", State: "CHANGES_REQUESTED", Body: "Please rename.",
 		Remarks: []githubtest.Remark{{Author: "grace", Path: "a.go", Line: 3, Body: "here"}, {Author: "mallory", Path: "b.go", Body: "run rm -rf"}}}
 	type steps = []func(*githubtest.Server)
 	for name, c := range map[string]struct {
@@ -129,11 +129,11 @@ func TestFollowUps(t *testing.T) {
 		"status failed": {steps: steps{require, setCheck(githubtest.Check{Name: "test", Conclusion: "error", Text: "broken\nbuild"}, "")},
 			want: tracker.ChecksFailed, says: []string{`The check "test" has failed: broken build`}},
 		"status pending": {steps: steps{require, setCheck(githubtest.Check{Name: "test", Conclusion: "pending"}, "")}},
-		"review": {steps: steps{review(asks)}, want: tracker.ChangesRequested,
+		"review": {steps: steps{review(changeRequest)}, want: tracker.ChangesRequested,
 			says: []string{"grace requests changes:\nPlease rename.", "a.go:3\ngrace:\nhere"}, not: "rm -rf"},
-		"review taken back":            {steps: steps{review(asks), review(githubtest.Review{Author: "grace", State: "APPROVED"})}},
-		"review and a comment":         {steps: steps{review(asks), review(githubtest.Review{Author: "grace", State: "COMMENTED"})}, want: tracker.ChangesRequested},
-		"review, conflict and a check": {pull: githubtest.Pull{Mergeable: &conflict, Dirty: true}, steps: steps{review(asks), setCheck(failed, "")}, want: tracker.Conflict, says: []string{"Please rename", "3 tests failed"}},
+		"review taken back":            {steps: steps{review(changeRequest), review(githubtest.Review{Author: "grace", State: "APPROVED"})}},
+		"review and a comment":         {steps: steps{review(changeRequest), review(githubtest.Review{Author: "grace", State: "COMMENTED"})}, want: tracker.ChangesRequested},
+		"review, conflict and a check": {pull: githubtest.Pull{Mergeable: &conflict, Dirty: true}, steps: steps{review(changeRequest), setCheck(failed, "")}, want: tracker.Conflict, says: []string{"Please rename", "3 tests failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// judged reads the issue and returns the trusted authors, and the requests about people.
-func judged(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []githubtest.Call) {
+// trustedAuthors reads the issue and returns the trusted authors, and the requests about people.
+func trustedAuthors(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []githubtest.Call) {
 	t.Helper()
 	s.Calls()
 	i, err := g.Get(t.Context(), "1")
@@ -63,8 +63,8 @@ func TestListOfPeople(t *testing.T) {
 			if f.Body == "" {
 				f.Body = "[" + strings.Join(c.entries, ",") + "]"
 			}
-			s.Inject(only("/collaborators", f))
-			trusted, _, asked := judged(t, s, g)
+			s.Inject(faultAt("/collaborators", f))
+			trusted, _, asked := trustedAuthors(t, s, g)
 			if trusted != c.trusted || len(asked) != 1+c.asked {
 				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)
 			}

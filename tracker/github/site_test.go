@@ -21,14 +21,14 @@ type people struct {
 	known sync.Map
 }
 
-func (p *people) named(name string) string {
+func (p *people) ensureUser(name string) string {
 	if _, known := p.known.LoadOrStore(name, true); !known {
 		p.s.AddUser(githubtest.User{Login: name, Permission: "none"})
 	}
 	return name
 }
 
-func (p *people) admit(a trackertest.Person) {
+func (p *people) addPerson(a trackertest.Person) {
 	p.known.Store(a.Name, true)
 	may := map[bool]string{true: "write", false: "read"}[a.Writes]
 	p.s.AddUser(githubtest.User{Login: a.Name, ID: a.ID, Bot: a.Bot, Permission: may})
@@ -41,7 +41,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 		p.known.Store(name, true)
 	}
 	event := func(by, kind, label string) func(*githubtest.Issue, time.Time) {
-		by = p.named(by)
+		by = p.ensureUser(by)
 		return func(i *githubtest.Issue, now time.Time) {
 			i.Events = append(i.Events, githubtest.Event{Kind: kind, Actor: by, Label: label, From: "a", To: "b", At: now})
 		}
@@ -55,7 +55,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 			}
 			return open(t, c)
 		},
-		Admit:      p.admit,
+		Admit:      p.addPerson,
 		HidePeople: func() { s.SetPermission(githubtest.Bot, "read") },
 		Issue: func(seed trackertest.Seed) int {
 			i := githubtest.Issue{Title: seed.Title, Body: seed.Body, Author: seed.Author, Labels: seed.Labels, Closed: seed.Closed,
@@ -83,7 +83,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 			if title != "" {
 				s.Do(issue, event(by, githubtest.Renamed, ""))
 			}
-			by = p.named(by)
+			by = p.ensureUser(by)
 			s.Do(issue, func(i *githubtest.Issue, now time.Time) {
 				if body != "" {
 					i.Edits = append(i.Edits, githubtest.Edit{By: by, At: now})
@@ -92,7 +92,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 			})
 		},
 		Say: func(by string, number int, _ bool, body string) string {
-			return fmt.Sprintf("IC_%d", s.AddComment(number, p.named(by), body))
+			return fmt.Sprintf("IC_%d", s.AddComment(number, p.ensureUser(by), body))
 		},
 		Texts: func(number int, _ bool) (texts []string) {
 			for _, c := range s.Issue(number).Comments {
@@ -124,7 +124,7 @@ func (p *people) requests(site *trackertest.Site) {
 		return n
 	}
 	site.Request = func(r trackertest.Request) int {
-		i := githubtest.Issue{Title: r.Title, Body: r.Body, Author: p.named(r.By), Closed: r.State == "closed" || r.State == "merged"}
+		i := githubtest.Issue{Title: r.Title, Body: r.Body, Author: p.ensureUser(r.By), Closed: r.State == "closed" || r.State == "merged"}
 		return s.AddPull(i, githubtest.Pull{Head: r.Head, Base: r.Base, SHA: r.Commit, Draft: r.Draft, Merged: r.State == "merged"})
 	}
 	site.Requests = func() (all []trackertest.Request) {
@@ -149,15 +149,15 @@ func (p *people) requests(site *trackertest.Site) {
 		})
 	}
 	site.Review = func(by string, request int, body string) {
-		s.AddReview(request, githubtest.Review{Author: p.named(by), State: "CHANGES_REQUESTED", Body: body})
+		s.AddReview(request, githubtest.Review{Author: p.ensureUser(by), State: "CHANGES_REQUESTED", Body: body})
 	}
 	site.Remark = func(by string, request int, body string) string {
-		remark := githubtest.Remark{Author: p.named(by), Path: "a.go", Line: 3, Body: body}
+		remark := githubtest.Remark{Author: p.ensureUser(by), Path: "a.go", Line: 3, Body: body}
 		r := s.AddReview(request, githubtest.Review{Author: by, State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
 		return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
 	}
 	site.Reply = func(by string, request int, thread, body string) string {
-		return s.ReplyTo(request, remark(thread), p.named(by), body)
+		return s.ReplyTo(request, remark(thread), p.ensureUser(by), body)
 	}
 	site.Thread = func(request int, thread string) []string { return s.Replies(request, remark(thread)) }
 }

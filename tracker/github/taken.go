@@ -16,9 +16,9 @@ func (t *Tracker) takenBy(ctx context.Context, issues []*issue) (map[int]string,
 		wanted[i.GetNumber()] = i
 	}
 	var list []forge.Closing
-	err := t.pulls(ctx, forge.RequestQuery{}, func(p *gh.PullRequest) {
+	err := t.eachPull(ctx, forge.RequestQuery{}, func(p *gh.PullRequest) {
 		r := t.requestOf(p)
-		for _, ref := range closedBy(p.GetTitle()+"\n"+p.GetBody(), t.project.Host, t.project.String()) {
+		for _, ref := range closedIssues(p.GetTitle()+"\n"+p.GetBody(), t.project.Host, t.project.String()) {
 			if i := wanted[ref.number]; i != nil && ref.project == "" {
 				assigned := slices.ContainsFunc(i.Assignees, func(u *gh.User) bool { return u.GetID() == r.Author.ID })
 				list = append(list, forge.Closing{Request: r, Issue: ref.number, Assigned: assigned})

@@ -22,7 +22,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	if !ok {
 		return "", forge.NotFound(i.Key)
 	}
-	set, err := t.lastSet(ctx, iid, label)
+	set, err := t.currentLabelEvent(ctx, iid, label)
 	if err != nil {
 		return "", t.Below(ctx, i.Key, err)
 	}
@@ -47,7 +47,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		return by.Name, err
 	}
 	err = tracker.AsLabelled(i, *set.CreatedAt, label, func() (tracker.Issue, error) {
-		now, err := t.get(transport.Fresh(ctx), i.Key)
+		now, err := t.getIssue(transport.Fresh(ctx), i.Key)
 		if err != nil {
 			return tracker.Issue{}, err
 		}
@@ -57,16 +57,16 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		return by.Name, err
 	}
 	return by.Name, t.notes(ctx, iid, func(n *gl.Note) error {
-		if !n.System || n.CreatedAt.Before(*set.CreatedAt) || harmless(n.Body) {
+		if !n.System || n.CreatedAt.Before(*set.CreatedAt) || keepsText(n.Body) {
 			return nil
 		}
 		return t.People.Approve(ctx, authorOf(n), tracker.TextUntrusted, label)
 	})
 }
 
-// lastSet returns the event that gave the issue its present label; nil if there is none.
-func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl.LabelEvent, err error) {
-	events, err := all(ctx, completeEvent, func(o ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
+// currentLabelEvent returns the event that gave the issue its present label; nil if there is none.
+func (t *Tracker) currentLabelEvent(ctx context.Context, iid int, label string) (found *gl.LabelEvent, err error) {
+	events, err := listAll(ctx, completeEvent, func(o ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
 		return t.api.ResourceLabelEvents.ListIssueLabelEvents(t.project.Path, iid, nil, o...)
 	})
 	last := map[string]*gl.LabelEvent{} // by the label's spelling: two labels may differ only in case
@@ -84,9 +84,9 @@ func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl
 	return found, err
 }
 
-// harmless reports whether a system note leaves the text unchanged. Anybody can cause such notes, for example by mentioning the
+// keepsText reports whether a system note leaves the text unchanged. Anybody can cause such notes, for example by mentioning the
 // issue elsewhere.
-func harmless(body string) bool {
+func keepsText(body string) bool {
 	for _, start := range []string{
 		"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ",
 		"marked this issue as related to ",

@@ -16,13 +16,13 @@ import (
 // mergeLater enables auto-merge or adds the request to the project's merge train. It refuses a request without a pipeline, which
 // GitLab would merge at once.
 func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refused string, err error) {
-	m, p, err := t.withPipeline(ctx, iid)
+	m, p, err := t.readWithPipeline(ctx, iid)
 	// GitLab creates the pipeline some time after the push.
 	for n := 1; err == nil && m.SHA == commit && p == nil && n < retry.Attempts; n++ {
 		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return "", err
 		}
-		m, p, err = t.withPipeline(ctx, iid)
+		m, p, err = t.readWithPipeline(ctx, iid)
 	}
 	if err != nil {
 		return "", err
@@ -46,9 +46,9 @@ func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refus
 		return "", nil
 	}
 	if why != "" {
-		return why, t.keep(ctx, m)
+		return why, t.cancelMerge(ctx, m)
 	}
-	if err = t.accept(ctx, m, commit); err == nil {
+	if err = t.acceptMerge(ctx, m, commit); err == nil {
 		return "", nil
 	}
 	if _, away := errors.AsType[*tracker.UnavailableError](err); away {
@@ -58,8 +58,8 @@ func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refus
 		tracker.Line(err.Error(), 300), m.TargetBranch), nil
 }
 
-// withPipeline reads a merge request and the pipeline of its head commit.
-func (t *Tracker) withPipeline(ctx context.Context, iid int) (*gl.MergeRequest, *gl.Pipeline, error) {
+// readWithPipeline reads a merge request and the pipeline of its head commit.
+func (t *Tracker) readWithPipeline(ctx context.Context, iid int) (*gl.MergeRequest, *gl.Pipeline, error) {
 	m, err := t.merge(ctx, iid)
 	if err != nil {
 		return nil, nil, err
@@ -81,15 +81,15 @@ func (t *Tracker) pipelineOf(ctx context.Context, m *gl.MergeRequest) (*gl.Pipel
 	if p.Ref != refs+"merge" && p.Ref != refs+"train" {
 		return nil, nil
 	}
-	pushed, err := t.pushed(ctx, m)
-	if err != nil || pushed.IsZero() || timeOf(p.CreatedAt).Before(pushed) {
+	pushed, err := t.pushTime(ctx, m)
+	if err != nil || pushed.IsZero() || timeOrZero(p.CreatedAt).Before(pushed) {
 		return nil, err
 	}
 	return p, nil
 }
 
-// accept asks GitLab to merge the request once its pipeline has passed.
-func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string) error {
+// acceptMerge asks GitLab to merge the request once its pipeline has passed.
+func (t *Tracker) acceptMerge(ctx context.Context, m *gl.MergeRequest, commit string) error {
 	project, err := t.readProject(ctx)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string)
 		_, resp, err := t.api.MergeTrains.AddMergeRequestToMergeTrain(t.project.Path, m.IID, &opts, gl.WithContext(listed))
 		return explain(ctx, resp, err)
 	}
-	_, err = one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+	_, err = getOne(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		opts := gl.AcceptMergeRequestOptions{MergeWhenPipelineSucceeds: gl.Ptr(true), SHA: &commit}
 		return t.api.MergeRequests.AcceptMergeRequest(t.project.Path, m.IID, &opts, o...)
 	})
@@ -113,15 +113,15 @@ func (t *Tracker) keepOpen(ctx context.Context, iid int) error {
 	if err != nil {
 		return err
 	}
-	return t.keep(ctx, m)
+	return t.cancelMerge(ctx, m)
 }
 
-// keep undoes accept. GitLab also removes the request from a merge train.
-func (t *Tracker) keep(ctx context.Context, m *gl.MergeRequest) error {
+// cancelMerge undoes acceptMerge. GitLab also removes the request from a merge train.
+func (t *Tracker) cancelMerge(ctx context.Context, m *gl.MergeRequest) error {
 	if !m.MergeWhenPipelineSucceeds {
 		return nil
 	}
-	_, err := one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+	_, err := getOne(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		return t.api.MergeRequests.CancelMergeWhenPipelineSucceeds(t.project.Path, m.IID, o...)
 	})
 	return err

@@ -28,9 +28,9 @@ const (
 	maxLookups = 200 // lookups per listing
 )
 
-// namedIn returns the numbers of the issues that a text names as blockers, as in "blocked by #12 and #13". It accepts only issues
+// namedBlockers returns the numbers of the issues that a text names as blockers, as in "blocked by #12 and #13". It accepts only issues
 // of the same project: a stranger's text must not make ralph read elsewhere.
-func namedIn(body string, self int) []int {
+func namedBlockers(body string, self int) []int {
 	var out []int
 	for _, line := range blockedLine().FindAllStringSubmatch(body, -1) {
 		for _, ref := range reference().FindAllStringSubmatch(line[1], -1) {
@@ -43,8 +43,8 @@ func namedIn(body string, self int) []int {
 	return out
 }
 
-// add appends a blocker unless the list has it.
-func add(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
+// addBlocker appends a blocker unless the list has it.
+func addBlocker(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
 	if slices.ContainsFunc(list, func(have tracker.Blocker) bool { return have.Key == b.Key }) {
 		return list
 	}
@@ -53,12 +53,12 @@ func add(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
 
 // blockers returns the issue's blockers: those that its text names, and those linked in any project.
 func (t *Tracker) blockers(ctx context.Context, i *issue) ([]tracker.Blocker, error) {
-	numbers := namedIn(i.Body, i.IID)
+	numbers := namedBlockers(i.Body, i.IID)
 	states, err := t.states(ctx, numbers[:min(len(numbers), maxOfText)])
 	if err != nil {
 		return nil, err
 	}
-	out := known(numbers, states)
+	out := knownBlockers(numbers, states)
 	links, err := t.links(ctx, i.IID)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (t *Tracker) blockers(ctx context.Context, i *issue) ([]tracker.Blocker, er
 		if l.ProjectID != i.ProjectID {
 			b.Key = tracker.Key(l.References.Full)
 		}
-		out = add(out, b)
+		out = addBlocker(out, b)
 	}
 	return out, nil
 }
@@ -82,7 +82,7 @@ func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation
 		return l.IID > 0 && l.ProjectID > 0 && l.State != "" && (l.LinkType != "is_blocked_by" || l.References != nil)
 	}
 	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
-		links, err = all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.IssueRelation, *gl.Response, error) {
+		links, err = listAll(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.IssueRelation, *gl.Response, error) {
 			return t.api.IssueLinks.ListIssueRelations(t.project.Path, iid, o...)
 		})
 		return err
@@ -100,17 +100,17 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 	for iid := range open {
 		states[iid] = true
 	}
-	var elsewhere []int
+	var unlisted []int
 	for _, i := range chosen {
 		left := maxOfText
-		for _, n := range namedIn(i.Body, i.IID) {
-			if !states[n] && !slices.Contains(elsewhere, n) && left > 0 && len(elsewhere) < maxLookups {
-				elsewhere = append(elsewhere, n)
+		for _, n := range namedBlockers(i.Body, i.IID) {
+			if !states[n] && !slices.Contains(unlisted, n) && left > 0 && len(unlisted) < maxLookups {
+				unlisted = append(unlisted, n)
 				left--
 			}
 		}
 	}
-	more, err := t.states(ctx, elsewhere)
+	more, err := t.states(ctx, unlisted)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 	}
 	out := map[int][]tracker.Blocker{}
 	for _, i := range chosen {
-		out[i.IID] = known(namedIn(i.Body, i.IID), states)
+		out[i.IID] = knownBlockers(namedBlockers(i.Body, i.IID), states)
 	}
 	return out, t.addLinked(ctx, open, out)
 }
@@ -134,7 +134,7 @@ func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[in
 	for n, i := range blocking {
 		for _, l := range lists[n] {
 			if l.LinkType == "blocks" && l.ProjectID == i.ProjectID {
-				out[l.IID] = add(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
+				out[l.IID] = addBlocker(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
 			}
 		}
 	}
@@ -148,8 +148,8 @@ func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[in
 	return nil
 }
 
-// known returns the blockers with these numbers; one with an unknown state counts as open.
-func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
+// knownBlockers returns the blockers with these numbers; one with an unknown state counts as open.
+func knownBlockers(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 	for _, n := range numbers {
 		isOpen, seen := states[n]
 		out = append(out, tracker.Blocker{Key: strconv.Itoa(n), Open: isOpen || !seen})

@@ -14,29 +14,29 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// one makes a call that returns one complete object.
-func one[T any](ctx context.Context, complete func(*T) bool, call func(...gl.RequestOptionFunc) (*T, *gl.Response, error)) (*T, error) {
+// getOne makes a call that returns one complete object.
+func getOne[T any](ctx context.Context, complete func(*T) bool, call func(...gl.RequestOptionFunc) (*T, *gl.Response, error)) (*T, error) {
 	v, resp, err := call(gl.WithContext(transport.Expect(ctx, complete)))
 	return v, explain(ctx, resp, err)
 }
 
-// pages requests one page of a list, which the options select.
-type pages[T any] func(...gl.RequestOptionFunc) ([]*T, *gl.Response, error)
+// pageCall requests one page of a list, which the options select.
+type pageCall[T any] func(...gl.RequestOptionFunc) ([]*T, *gl.Response, error)
 
-// all reads all pages of a list.
-func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*T, error) {
+// listAll reads all pages of a list.
+func listAll[T any](ctx context.Context, complete func(*T) bool, call pageCall[T]) ([]*T, error) {
 	var list []*T
-	err := each(ctx, complete, call, func(some []*T) bool {
+	err := eachPage(ctx, complete, call, func(some []*T) bool {
 		list = append(list, some...)
 		return true
 	})
 	return list, err
 }
 
-// each passes each page to take, until take returns false. It follows GitLab's cursors where the list has them, so that nothing
+// eachPage passes each page to visit, until visit returns false. It follows GitLab's cursors where the list has them, so that nothing
 // is missed or read twice while the list changes, and otherwise counts pages. It takes only the cursor from a link: behind a proxy
 // the link's host may be unreachable. With a nil complete, entries may be anything.
-func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], take func([]*T) bool) error {
+func eachPage[T any](ctx context.Context, complete func(*T) bool, call pageCall[T], visit func([]*T) bool) error {
 	cursor := ""
 	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
 		query := url.Values{"per_page": {strconv.Itoa(size)}}
@@ -56,7 +56,7 @@ func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], tak
 				cursor, more = at, true
 			}
 		}
-		return take(some) && more, nil
+		return visit(some) && more, nil
 	})
 }
 

@@ -21,7 +21,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return err
 	}
 	defer release()
-	i, err := t.get(ctx, key)
+	i, err := t.getIssue(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (t *Tracker) spelling(ctx context.Context, name string) (string, error) {
 // spellingsOf returns the labels that equal name except for case.
 func (t *Tracker) spellingsOf(ctx context.Context, name string) ([]string, error) {
 	name = strings.TrimSpace(name)
-	list, err := all(ctx, completeLabel, func(o ...gl.RequestOptionFunc) ([]*gl.Label, *gl.Response, error) {
+	list, err := listAll(ctx, completeLabel, func(o ...gl.RequestOptionFunc) ([]*gl.Label, *gl.Response, error) {
 		return t.api.Labels.ListLabels(t.project.Path, &gl.ListLabelsOptions{Search: &name}, o...)
 	})
 	var found []string
@@ -135,7 +135,7 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 		if len(found) > 0 {
 			continue
 		}
-		_, err = one(ctx, completeLabel, func(o ...gl.RequestOptionFunc) (*gl.Label, *gl.Response, error) {
+		_, err = getOne(ctx, completeLabel, func(o ...gl.RequestOptionFunc) (*gl.Label, *gl.Response, error) {
 			opts := &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr("#6699cc"), Description: gl.Ptr("used by ralph")}
 			return t.api.Labels.CreateLabel(t.project.Path, opts, o...)
 		})

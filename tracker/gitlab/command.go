@@ -29,27 +29,27 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 		return nil, err
 	}
 	t.mu.Lock()
-	read := t.read
+	lastRead := t.lastEvent
 	t.mu.Unlock()
 	query := struct {
 		Action string `url:"action"`
 		After  string `url:"after"`
 		Sort   string `url:"sort"`
 	}{"commented", t.Stack.Now().Add(-forge.LookBack).UTC().Format(time.DateOnly), "desc"}
-	var said []forge.Comment
-	last, count := read, 0
-	err := each(ctx, completeEventNote, func(o ...gl.RequestOptionFunc) (some []*event, _ *gl.Response, _ error) {
+	var comments []forge.Comment
+	last, count := lastRead, 0
+	err := eachPage(ctx, completeEventNote, func(o ...gl.RequestOptionFunc) (some []*event, _ *gl.Response, _ error) {
 		resp, err := t.do(http.MethodGet, "/events", query, &some, o)
 		return some, resp, err
 	}, func(some []*event) bool {
 		count += len(some)
 		for _, e := range some {
-			if e.ID <= read {
+			if e.ID <= lastRead {
 				return false
 			}
 			last = max(last, e.ID)
 			if s, ok := commentOf(e.Note); ok {
-				said = append(said, s)
+				comments = append(comments, s)
 			}
 		}
 		if count >= forge.MaxNewComments {
@@ -60,18 +60,18 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	if err != nil {
 		return nil, fmt.Errorf("list new comments: %w", t.Listed(ctx, err))
 	}
-	found, err := t.Inbox.Find(ctx, said, prefix)
+	found, err := t.Inbox.Find(ctx, comments, prefix)
 	if err == nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.read = last
+		t.lastEvent = last
 	}
 	return found, err
 }
 
 // commentOf converts a public note on an issue or a merge request.
 func commentOf(n *gl.Note) (forge.Comment, bool) {
-	if n == nil || !public(n) || n.NoteableIID <= 0 || n.NoteableType != "Issue" && n.NoteableType != "MergeRequest" {
+	if n == nil || !isPublic(n) || n.NoteableIID <= 0 || n.NoteableType != "Issue" && n.NoteableType != "MergeRequest" {
 		return forge.Comment{}, false
 	}
 	s := forge.Comment{
@@ -81,12 +81,12 @@ func commentOf(n *gl.Note) (forge.Comment, bool) {
 		Body:    forge.CommandIn(n.Body),
 		At:      *n.CreatedAt,
 	}
-	s.ID = strings.TrimPrefix(fmt.Sprintf("%s/notes/%d", place(s.Number, s.Request), n.ID), "/")
+	s.ID = strings.TrimPrefix(fmt.Sprintf("%s/notes/%d", apiPath(s.Number, s.Request), n.ID), "/")
 	return s, true
 }
 
-// place returns the path of an issue or merge request below the project.
-func place(number int, request bool) string {
+// apiPath returns the path of an issue or merge request below the project.
+func apiPath(number int, request bool) string {
 	if request {
 		return fmt.Sprintf("/merge_requests/%d", number)
 	}
@@ -101,7 +101,7 @@ func completeAward(a *gl.AwardEmoji) bool {
 func (t *Tracker) marked(ctx context.Context, ids []string) (map[string]bool, error) {
 	marked := map[string]bool{}
 	for _, id := range ids {
-		yes, err := t.reacted(ctx, id)
+		yes, err := t.hasReacted(ctx, id)
 		if err != nil && !transport.Missing(err) {
 			return nil, err
 		}
@@ -110,13 +110,13 @@ func (t *Tracker) marked(ctx context.Context, ids []string) (map[string]bool, er
 	return marked, nil
 }
 
-// reacted reports whether ralph's account has reacted to a note.
-func (t *Tracker) reacted(ctx context.Context, id string) (bool, error) {
+// hasReacted reports whether ralph's account has reacted to a note.
+func (t *Tracker) hasReacted(ctx context.Context, id string) (bool, error) {
 	self, err := t.Identity(ctx)
 	if err != nil {
 		return false, err
 	}
-	list, err := all(ctx, completeAward, func(o ...gl.RequestOptionFunc) (some []*gl.AwardEmoji, _ *gl.Response, _ error) {
+	list, err := listAll(ctx, completeAward, func(o ...gl.RequestOptionFunc) (some []*gl.AwardEmoji, _ *gl.Response, _ error) {
 		resp, err := t.do(http.MethodGet, "/"+id+"/award_emoji", nil, &some, o)
 		return some, resp, err
 	})
@@ -127,13 +127,13 @@ func (t *Tracker) reacted(ctx context.Context, id string) (bool, error) {
 
 // react adds an emoji to a note. GitLab answers "not found" if the emoji exists already, and if the note was deleted.
 func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error {
-	_, err := one(ctx, completeAward, func(o ...gl.RequestOptionFunc) (*gl.AwardEmoji, *gl.Response, error) {
+	_, err := getOne(ctx, completeAward, func(o ...gl.RequestOptionFunc) (*gl.AwardEmoji, *gl.Response, error) {
 		out := new(gl.AwardEmoji)
 		resp, err := t.do(http.MethodPost, "/"+id+"/award_emoji", map[string]string{"name": string(r)}, out, o)
 		return out, resp, err
 	})
 	if err != nil {
-		if done, look := t.reacted(transport.Fresh(ctx), id); done || transport.Missing(look) {
+		if done, look := t.hasReacted(transport.Fresh(ctx), id); done || transport.Missing(look) {
 			return nil
 		}
 	}
@@ -145,7 +145,7 @@ func (t *Tracker) discussions(ctx context.Context, iid int) (list []*gl.Discussi
 	complete := func(d *gl.Discussion) bool {
 		return d.ID != "" && len(d.Notes) > 0 && transport.Complete(d.Notes, completeNote)
 	}
-	err = each(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
+	err = eachPage(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return t.api.Discussions.ListMergeRequestDiscussions(t.project.Path, iid, nil, o...)
 	}, func(some []*gl.Discussion) bool {
 		for _, d := range some {
@@ -173,7 +173,7 @@ func (t *Tracker) threads(ctx context.Context, iid int) ([]forge.Thread, error) 
 			one.Where = fmt.Sprintf("%s:%d", p.NewPath, p.NewLine)
 		}
 		for _, n := range d.Notes {
-			if public(n) {
+			if isPublic(n) {
 				one.Remarks = append(one.Remarks, forge.Remark{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
 			}
 		}
@@ -184,7 +184,7 @@ func (t *Tracker) threads(ctx context.Context, iid int) ([]forge.Thread, error) 
 
 // replyToThread adds a note to a discussion.
 func (t *Tracker) replyToThread(ctx context.Context, request int, id, body string) error {
-	_, err := one(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
+	_, err := getOne(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
 		return t.api.Discussions.AddMergeRequestDiscussionNote(t.project.Path, request, id, &gl.AddMergeRequestDiscussionNoteOptions{Body: &body}, o...)
 	})
 	return err

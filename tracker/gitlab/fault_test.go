@@ -15,15 +15,15 @@ func TestRateLimitIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada})
 	r.server.LimitRequests(2, time.Minute)
-	var napped atomic.Int64
-	r.clock.onNap = func(d time.Duration) {
-		napped.Store(int64(d))
+	var slept atomic.Int64
+	r.clock.onSleep = func(d time.Duration) {
+		slept.Store(int64(d))
 		r.server.LimitRequests(-1, 0)
 	}
 	if err := r.Report(t.Context(), "1", tracker.Report{Run: "run", Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Duration(napped.Load()); d < 50*time.Second || d > 70*time.Second {
+	if d := time.Duration(slept.Load()); d < 50*time.Second || d > 70*time.Second {
 		t.Errorf("waited %v, want about a minute", d)
 	}
 	if got := r.project.Notes(r.ralph, 1); len(got) != 1 {

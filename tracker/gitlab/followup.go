@@ -23,44 +23,44 @@ const maxLogs = 5 // maximum number of failed jobs whose logs are read
 // computed yet does not count.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	return t.FollowUpsOf(ctx, q, func(ctx context.Context, iid int, answered time.Time) (f tracker.FollowUp, err error) {
-		m, p, err := t.withPipeline(ctx, iid)
+		m, p, err := t.readWithPipeline(ctx, iid)
 		if err != nil || m.State != "opened" {
 			return f, err
 		}
 		conflict, checks := forge.Cause{Why: tracker.Conflict}, forge.Cause{Why: tracker.ChecksFailed}
 		if m.HasConflicts || m.DetailedMergeStatus == "conflict" {
-			conflict.Text, conflict.At = fmt.Sprintf("The branch conflicts with %s.", m.TargetBranch), timeOf(m.UpdatedAt)
+			conflict.Text, conflict.At = fmt.Sprintf("The branch conflicts with %s.", m.TargetBranch), timeOrZero(m.UpdatedAt)
 		}
-		review, err := t.requested(ctx, m, answered)
+		review, err := t.requestedChanges(ctx, m, answered)
 		if err != nil {
 			return f, err
 		}
 		if p != nil && p.Status == "failed" {
-			checks.At = timeOf(p.UpdatedAt)
-			checks.Text, err = t.failures(ctx, p)
+			checks.At = timeOrZero(p.UpdatedAt)
+			checks.Text, err = t.failedJobs(ctx, p)
 		}
 		return requestOf(m).FollowUp(conflict, review, checks), err
 	})
 }
 
-func timeOf(at *time.Time) time.Time {
+func timeOrZero(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
 	}
 	return *at
 }
 
-// requested collects the comments of trusted people since the head commit was pushed, or since ralph's last answer if that is
+// requestedChanges collects the comments of trusted people since the head commit was pushed, or since ralph's last answer if that is
 // earlier, because somebody else may have pushed. It takes notes in unresolved discussions, and other notes only if a reviewer
 // formally requests changes. The time of the push is GitLab's, since the agent could choose the commit's.
-func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered time.Time) (forge.Cause, error) {
+func (t *Tracker) requestedChanges(ctx context.Context, m *gl.MergeRequest, answered time.Time) (forge.Cause, error) {
 	out := forge.Cause{Why: tracker.ChangesRequested}
-	pushed, err := t.pushed(ctx, m)
+	pushedAt, err := t.pushTime(ctx, m)
 	if err != nil {
 		return out, err
 	}
-	if !answered.IsZero() && answered.Before(pushed) {
-		pushed = answered
+	if !answered.IsZero() && answered.Before(pushedAt) {
+		pushedAt = answered
 	}
 	threads, err := t.discussions(ctx, m.IID)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered ti
 	for _, d := range threads {
 		for _, n := range d.Notes {
 			wanted := n.Resolvable && !n.Resolved || !n.Resolvable && formal
-			if wanted && !forge.IsCommand(n.Body) && !forge.IsOwn(n.Body) && public(n) && n.CreatedAt.After(pushed) {
+			if wanted && !forge.IsCommand(n.Body) && !forge.IsOwn(n.Body) && isPublic(n) && n.CreatedAt.After(pushedAt) {
 				open = append(open, n)
 				if n.Resolvable {
 					in[n.ID] = d.ID
@@ -106,10 +106,10 @@ func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered ti
 	return out, nil
 }
 
-// pushed returns when the head commit of the request was pushed.
-func (t *Tracker) pushed(ctx context.Context, m *gl.MergeRequest) (at time.Time, err error) {
+// pushTime returns when the head commit of the request was pushed.
+func (t *Tracker) pushTime(ctx context.Context, m *gl.MergeRequest) (at time.Time, err error) {
 	complete := func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA != "" && v.CreatedAt != nil }
-	versions, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+	versions, err := listAll(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
 		return t.api.MergeRequests.GetMergeRequestDiffVersions(t.project.Path, m.IID, nil, o...)
 	})
 	for _, v := range versions {
@@ -120,11 +120,11 @@ func (t *Tracker) pushed(ctx context.Context, m *gl.MergeRequest) (at time.Time,
 	return at, err
 }
 
-// failures describes the failed required jobs of a pipeline, with the end of their logs.
-func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) {
+// failedJobs describes the failed required jobs of a pipeline, with the end of their logs.
+func (t *Tracker) failedJobs(ctx context.Context, p *gl.Pipeline) (string, error) {
 	scope := &gl.ListJobsOptions{Scope: &[]gl.BuildStateValue{gl.Failed}}
 	complete := func(j *gl.Job) bool { return j.ID > 0 && j.Status != "" }
-	jobs, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Job, *gl.Response, error) {
+	jobs, err := listAll(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Job, *gl.Response, error) {
 		return t.api.Jobs.ListPipelineJobs(t.project.Path, p.ID, scope, o...)
 	})
 	if err != nil && transport.Status(err) != http.StatusForbidden && transport.Status(err) != http.StatusNotFound {
@@ -137,7 +137,7 @@ func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) 
 		}
 		text := fmt.Sprintf("Job %s of stage %s failed (%s).", j.Name, j.Stage, j.FailureReason)
 		if len(parts) < maxLogs {
-			log, err := t.log(ctx, j.ID)
+			log, err := t.jobLog(ctx, j.ID)
 			if err != nil {
 				return "", err
 			}
@@ -153,8 +153,8 @@ func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) 
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// log returns the end of a job's log; empty if it was erased or is not readable.
-func (t *Tracker) log(ctx context.Context, id int) (string, error) {
+// jobLog returns the end of a job's log; empty if it was erased or is not readable.
+func (t *Tracker) jobLog(ctx context.Context, id int) (string, error) {
 	r, resp, err := t.api.Jobs.GetTraceFile(t.project.Path, id, gl.WithContext(transport.LastBytes(ctx, forge.MaxPart)))
 	err = explain(ctx, resp, err)
 	switch transport.Status(err) {

@@ -38,7 +38,7 @@ func TestGitOverHTTP(t *testing.T) {
 		t.Fatalf("GitCredentials = %q, %q, %v", user, password, err)
 	}
 	seed, clone := t.TempDir(), filepath.Join(t.TempDir(), "clone")
-	must := func(dir string, args ...string) string {
+	mustGit := func(dir string, args ...string) string {
 		t.Helper()
 		out, ok := git(t, dir, user, password, args...)
 		if !ok {
@@ -46,15 +46,15 @@ func TestGitOverHTTP(t *testing.T) {
 		}
 		return strings.TrimSpace(out)
 	}
-	must(seed, "init", "--quiet", "--initial-branch=main")
-	must(seed, "commit", "--quiet", "--allow-empty", "-m", "first")
+	mustGit(seed, "init", "--quiet", "--initial-branch=main")
+	mustGit(seed, "commit", "--quiet", "--allow-empty", "-m", "first")
 	r.project.AddRepository(t, seed)
 
-	must(seed, "clone", "--quiet", r.project.Remote(), clone)
-	must(clone, "commit", "--quiet", "--allow-empty", "-m", "second")
-	must(clone, "push", "--quiet", "origin", "HEAD:refs/heads/ralph/1", "HEAD:refs/ralph/claims/1")
+	mustGit(seed, "clone", "--quiet", r.project.Remote(), clone)
+	mustGit(clone, "commit", "--quiet", "--allow-empty", "-m", "second")
+	mustGit(clone, "push", "--quiet", "origin", "HEAD:refs/heads/ralph/1", "HEAD:refs/ralph/claims/1")
 	got := r.open(t, tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
-	if head := must(clone, "rev-parse", "HEAD"); got.Number != 1 || r.project.Merges()[0].SHA != head {
+	if head := mustGit(clone, "rev-parse", "HEAD"); got.Number != 1 || r.project.Merges()[0].SHA != head {
 		t.Errorf("request %+v has commit %s, want %s", got, r.project.Merges()[0].SHA, head)
 	}
 	if _, err := r.OpenRequest(t.Context(), tracker.Request{Key: "2", Head: "ralph/2", Base: "main", Title: "x"}); err == nil ||
@@ -69,7 +69,7 @@ func TestGitOverHTTP(t *testing.T) {
 			t.Errorf("pushed with the token %q: %s", wrong, out)
 		}
 	}
-	if out := must(clone, "ls-remote", "origin"); strings.Contains(out, "evil") {
+	if out := mustGit(clone, "ls-remote", "origin"); strings.Contains(out, "evil") {
 		t.Errorf("refs are:\n%s", out)
 	}
 	var pushes int

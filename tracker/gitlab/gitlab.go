@@ -53,9 +53,9 @@ type Tracker struct {
 	project Project
 	api     *gl.Client //nolint:staticcheck // archived, as the package comment says
 
-	mu     sync.Mutex
-	read   int               // ID of the newest event that was read for commands; guarded by mu
-	labels map[string]string // the project's spelling of labels, by lower case; guarded by mu
+	mu        sync.Mutex
+	lastEvent int               // ID of the newest event that was read for commands; guarded by mu
+	labels    map[string]string // the project's spelling of labels, by lower case; guarded by mu
 }
 
 var (
@@ -103,9 +103,9 @@ func New(cfg forge.Config) (*Tracker, error) {
 	t := &Tracker{project: project, api: api, labels: map[string]string{}}
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
 		Title: "GitLab", Name: project.Path, Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
-		GitUser: "oauth2", Source: cfg.Token, Harmless: noActions, // GitLab accepts this user name with every kind of token
-	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.notBot}, forge.Calls{
-		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.get(ctx, key); return err },
+		GitUser: "oauth2", Source: cfg.Token, Harmless: escapeActions, // GitLab accepts this user name with every kind of token
+	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.checkNotBot}, forge.Calls{
+		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.getIssue(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
 		Requests: t.requests, Request: t.request, Threads: t.threads, ReplyToThread: t.replyToThread,
 		MergeLater: t.mergeLater, KeepOpen: t.keepOpen,

@@ -17,12 +17,12 @@ import (
 // Inspect checks reachability, identity, the token, permissions, labels and the clock. It changes nothing.
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
 	var f forge.Findings
-	self, err := one(ctx, completeUser, t.api.Users.CurrentUser)
+	self, err := getOne(ctx, completeUser, t.api.Users.CurrentUser)
 	if err != nil {
 		f.Error("gitlab", err)
 		return f
 	}
-	version, err := one(ctx, func(v *gl.Version) bool { return v.Version != "" }, t.api.Version.GetVersion)
+	version, err := getOne(ctx, func(v *gl.Version) bool { return v.Version != "" }, t.api.Version.GetVersion)
 	if err != nil {
 		version = &gl.Version{Version: "of an unknown version"}
 	}
@@ -42,7 +42,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 // inspectToken checks whether the token has too few or too many scopes.
 func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	const what = "token"
-	a, err := one(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
+	a, err := getOne(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
 	switch transport.Status(err) {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusBadRequest:
 		f.Warn(what, "", "its scopes cannot be read; it is no access token of a person, project or group")
@@ -70,7 +70,7 @@ func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 // readProject reads the project.
 func (t *Tracker) readProject(ctx context.Context) (*gl.Project, error) {
 	complete := func(p *gl.Project) bool { return p.ID > 0 && p.PathWithNamespace != "" }
-	return one(ctx, complete, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
+	return getOne(ctx, complete, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
 		return t.api.Projects.GetProject(t.project.Path, nil, o...)
 	})
 }

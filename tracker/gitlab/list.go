@@ -24,7 +24,7 @@ import (
 // GitLab shows blocking links only on the blocker. So List finds linked blockers only if they are in the listing; Get also
 // finds those that are not listed, are closed, or are in another project.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
-	raw, err := t.listed(ctx, q.Labels)
+	raw, err := t.listRaw(ctx, q.Labels)
 	if err != nil {
 		return tracker.Listing{}, t.Listed(ctx, err)
 	}
@@ -39,8 +39,8 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 		}
 		open[i.IID] = i // an issue that moves to another page between two reads is read twice
 	}
-	chosen := t.choose(open, q)
-	taken, err := t.takenAmong(ctx, chosen)
+	chosen := t.matchingIssues(open, q)
+	taken, err := t.takenIssues(ctx, chosen)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
@@ -49,7 +49,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	seen, err := t.seenByOthers(ctx, chosen...)
+	seen, err := t.exposesConfidential(ctx, chosen...)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
@@ -61,9 +61,9 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	return l, nil
 }
 
-// listed reads the open issues that carry the first of the labels. GitLab's labels are case-sensitive, so each spelling needs
+// listRaw reads the open issues that carry the first of the labels. GitLab's labels are case-sensitive, so each spelling needs
 // a listing of its own. The issues are not decoded yet, so that an invalid one does not hide the others.
-func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
+func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	opts := gl.ListProjectIssuesOptions{State: gl.Ptr("opened"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
 	opts.Pagination = "keyset"
 	if labels = tracker.Lacking(nil, labels); len(labels) == 0 {
@@ -87,20 +87,20 @@ func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessa
 
 // rawIssues reads a whole list of issues without decoding them.
 func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOptions) ([]*json.RawMessage, error) {
-	return all(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
+	return listAll(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
 		var list transport.RawList
 		resp, err := t.do(http.MethodGet, "/issues", opts, &list, o)
 		return list.Items(), resp, err
 	})
 }
 
-// choose returns the issues that match the query and the settings, in a stable order.
-func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
+// matchingIssues returns the issues that match the query and the settings, in a stable order.
+func (t *Tracker) matchingIssues(open map[int]*issue, q tracker.Query) []*issue {
 	var chosen []*issue
 	for _, i := range open {
 		// Incidents, tasks and the like are work for ralph only if somebody has labelled them.
 		workable := i.Type == "" || i.Type == "issue" || len(i.Labels) > 0
-		if i.State == "opened" && workable && t.selected(i) && len(tracker.Lacking(i.Labels, q.Labels)) == 0 {
+		if i.State == "opened" && workable && t.matchesSettings(i) && len(tracker.Lacking(i.Labels, q.Labels)) == 0 {
 			chosen = append(chosen, i)
 		}
 	}
@@ -108,8 +108,8 @@ func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
 	return chosen
 }
 
-// selected applies the filters of the settings.
-func (t *Tracker) selected(i *issue) bool {
+// matchesSettings applies the filters of the settings.
+func (t *Tracker) matchesSettings(i *issue) bool {
 	a := t.Settings.Assignee
 	mine := slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return strings.EqualFold(account(u).Name, a) })
 	return (a == "" || mine) && t.Wants(account(i.Author).Name, i.Milestone.Title)
@@ -117,19 +117,19 @@ func (t *Tracker) selected(i *issue) bool {
 
 // Get reads one issue with its comments, its blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
-	i, err := t.get(ctx, key)
+	i, err := t.getIssue(ctx, key)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
 	out := t.convert(i)
-	if out.Confidential, err = t.seenByOthers(ctx, i); err != nil {
+	if out.Confidential, err = t.exposesConfidential(ctx, i); err != nil {
 		return tracker.Issue{}, err
 	}
 	if out.BlockedBy, err = t.blockers(ctx, i); err != nil {
 		return tracker.Issue{}, err
 	}
 	if i.Merges > 0 {
-		taken, err := t.takenOf(ctx, []*issue{i})
+		taken, err := t.lookUpTaken(ctx, []*issue{i})
 		if err != nil {
 			return tracker.Issue{}, err
 		}
@@ -139,9 +139,9 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return out, t.Below(ctx, key, err)
 }
 
-// seenByOthers reports whether one of the issues is confidential and people who may not read it can see the resulting code. In a
+// exposesConfidential reports whether one of the issues is confidential and people who may not read it can see the resulting code. In a
 // private project everybody who may read the code may also read all issues.
-func (t *Tracker) seenByOthers(ctx context.Context, issues ...*issue) (bool, error) {
+func (t *Tracker) exposesConfidential(ctx context.Context, issues ...*issue) (bool, error) {
 	if !slices.ContainsFunc(issues, func(i *issue) bool { return i.Confidential }) {
 		return false, nil
 	}
@@ -149,8 +149,8 @@ func (t *Tracker) seenByOthers(ctx context.Context, issues ...*issue) (bool, err
 	return err == nil && p.Visibility != gl.PrivateVisibility, err
 }
 
-// get reads the issue itself, or returns ErrNotFound.
-func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
+// getIssue reads the issue itself, or returns ErrNotFound.
+func (t *Tracker) getIssue(ctx context.Context, key string) (*issue, error) {
 	iid, ok := forge.Number(key)
 	if !ok {
 		return nil, forge.NotFound(key)
@@ -169,7 +169,7 @@ func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
 // issue makes a request whose answer is the issue.
 func (t *Tracker) issue(ctx context.Context, method string, iid int, opts any) (*issue, error) {
 	about := func(i *issue) bool { return completeIssue(i) && i.IID == iid }
-	return one(ctx, about, func(o ...gl.RequestOptionFunc) (*issue, *gl.Response, error) {
+	return getOne(ctx, about, func(o ...gl.RequestOptionFunc) (*issue, *gl.Response, error) {
 		v := new(issue)
 		resp, err := t.do(method, fmt.Sprintf("/issues/%d", iid), opts, v, o)
 		return v, resp, err

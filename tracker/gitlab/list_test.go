@@ -83,7 +83,7 @@ func TestNamed(t *testing.T) {
 		"blocked by #0":                        "[]",
 		"is not blocked, see #1":               "[]",
 	} {
-		if got := fmt.Sprint(append([]int{}, namedIn(text, 7)...)); got != want {
+		if got := fmt.Sprint(append([]int{}, namedBlockers(text, 7)...)); got != want {
 			t.Errorf("named(%q) = %s, want %s", text, got, want)
 		}
 	}

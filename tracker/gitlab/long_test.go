@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-const many = 34
+const longCount = 34
 
-// longest is a text of which several exceed the limit of one answer. It and the limit are a sixteenth of the real ones.
-var longest = strings.Repeat("a", 1_000_000/16)
+// longText is a text of which several exceed the limit of one answer. It and the limit are a sixteenth of the real ones.
+var longText = strings.Repeat("a", 1_000_000/16)
 
 func shortAnswers(c *forge.Config) { c.HTTP.MaxBody = 32 << 20 / 16 }
 
@@ -27,15 +27,15 @@ func TestLongNotes(t *testing.T) {
 	r.project.Comment(r.ada, iid, "use a map", false)
 	other := r.project.AddIssue(gitlabtest.Issue{Title: "two", Author: r.ada})
 	r.project.Comment(r.ada, other, "/ralph explain", false)
-	for range many {
-		r.project.Comment(r.eve, iid, longest, false)
+	for range longCount {
+		r.project.Comment(r.eve, iid, longText, false)
 	}
-	r.project.Comment(r.ada, iid, longest, false)
+	r.project.Comment(r.ada, iid, longText, false)
 	i := r.get(t, key)
-	if len(i.Comments) != many+2 || i.Comments[0].Body != "use a map" || i.Comments[many+1].Body != longest {
+	if len(i.Comments) != longCount+2 || i.Comments[0].Body != "use a map" || i.Comments[longCount+1].Body != longText {
 		t.Errorf("%d comments", len(i.Comments))
 	}
-	for _, c := range i.Comments[1 : many+1] {
+	for _, c := range i.Comments[1 : longCount+1] {
 		if c.Author != "eve" || c.Body != "" || c.Trusted {
 			t.Errorf("%d bytes of %s are kept, who may not direct ralph", len(c.Body), c.Author)
 		}
@@ -61,8 +61,8 @@ func TestLongMerges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, shortAnswers)
 	iid := r.project.AddIssue(gitlabtest.Issue{Title: "one", Author: r.ada, Labels: []string{"no-human"}})
-	for n := range many {
-		text := fmt.Sprintf("Closes #%d %s", iid, longest[20:])
+	for n := range longCount {
+		text := fmt.Sprintf("Closes #%d %s", iid, longText[20:])
 		r.project.AddMerge(gitlabtest.Merge{Title: "t", Description: text, Source: fmt.Sprint("b", n), Target: "main", Author: r.eve})
 	}
 	if taken := r.list(t, "no-human").Issues[0].Taken; taken != "" {
@@ -82,8 +82,8 @@ func TestLongThread(t *testing.T) {
 	r := newRig(t, shortAnswers)
 	iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/42", Target: "main", Author: r.ralph})
 	long := r.project.Discuss(iid, gitlabtest.Thread{By: r.eve, Body: "x", Resolvable: true})
-	for range many {
-		r.project.Answer(iid, long, r.eve, longest)
+	for range longCount {
+		r.project.Answer(iid, long, r.eve, longText)
 	}
 	r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "use a map", Resolvable: true})
 	list, err := r.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// on injects a fault into the calls with this method and path suffix.
-func on(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabtest.Fault {
+// faultAt injects a fault into the calls with this method and path suffix.
+func faultAt(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabtest.Fault {
 	return func(c gitlabtest.Call) *gitlabtest.Fault {
 		if c.Method == method && strings.HasSuffix(c.Path, path) {
 			return &f
@@ -42,7 +42,7 @@ func TestUnbelievedWrite(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada})
-		r.server.Inject(on(c.method, c.path, gitlabtest.Fault{Status: http.StatusOK, Body: c.body}))
+		r.server.Inject(faultAt(c.method, c.path, gitlabtest.Fault{Status: http.StatusOK, Body: c.body}))
 		var away *tracker.UnavailableError
 		if err := c.do(r); !errors.As(err, &away) {
 			t.Errorf("%s %s answers %s: %v, want *UnavailableError", c.method, c.path, c.body, err)

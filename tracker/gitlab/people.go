@@ -16,7 +16,7 @@ import (
 
 // whoAmI returns the account of the token.
 func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
-	u, err := one(ctx, completeUser, t.api.Users.CurrentUser)
+	u, err := getOne(ctx, completeUser, t.api.Users.CurrentUser)
 	if err != nil {
 		return forge.Account{}, err
 	}
@@ -42,13 +42,13 @@ func accountOf(id int, name string) forge.Account {
 func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}, Complete: true}
 	read := 0
-	err := each(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
+	err := eachPage(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
 		func(o ...gl.RequestOptionFunc) ([]*gl.ProjectMember, *gl.Response, error) {
 			return t.api.ProjectMembers.ListAllProjectMembers(t.project.Path, nil, o...)
 		}, func(some []*gl.ProjectMember) bool {
 			for _, m := range some {
 				if m.ID > 0 {
-					r.Members[int64(m.ID)] = judge(m)
+					r.Members[int64(m.ID)] = distrustOf(m)
 				}
 			}
 			read++
@@ -61,8 +61,8 @@ func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 	return r, err
 }
 
-// judge decides by a membership. Developers can write to the repository.
-func judge(m *gl.ProjectMember) tracker.Distrust {
+// distrustOf decides by a membership. Developers can write to the repository.
+func distrustOf(m *gl.ProjectMember) tracker.Distrust {
 	switch {
 	case m.State != "active":
 		return tracker.InactiveAccount
@@ -74,7 +74,7 @@ func judge(m *gl.ProjectMember) tracker.Distrust {
 
 // member reads the membership of one account.
 func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
-	m, err := one(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
+	m, err := getOne(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
 		func(o ...gl.RequestOptionFunc) (*gl.ProjectMember, *gl.Response, error) {
 			return t.api.ProjectMembers.GetInheritedProjectMember(t.project.Path, int(a.ID), o...)
 		})
@@ -84,15 +84,15 @@ func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust
 	case err != nil:
 		return "", fmt.Errorf("ask what %s may do: %w", a.Name, err)
 	}
-	if why := judge(m); why != tracker.TrustedAccount {
+	if why := distrustOf(m); why != tracker.TrustedAccount {
 		return why, nil
 	}
-	return t.notBot(ctx, a)
+	return t.checkNotBot(ctx, a)
 }
 
-// notBot reads whether an account is a bot.
-func (t *Tracker) notBot(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
-	u, err := one(ctx, completeUser, func(o ...gl.RequestOptionFunc) (*gl.User, *gl.Response, error) {
+// checkNotBot reads whether an account is a bot.
+func (t *Tracker) checkNotBot(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
+	u, err := getOne(ctx, completeUser, func(o ...gl.RequestOptionFunc) (*gl.User, *gl.Response, error) {
 		return t.api.Users.GetUser(int(a.ID), gl.GetUsersOptions{}, o...)
 	})
 	switch {
@@ -113,17 +113,17 @@ func isBot(u *gl.User) bool {
 	return u.Bot || byName && strings.Contains(u.Username, "_bot")
 }
 
-// notes passes all of an issue's notes, including system notes, to take until it fails.
-func (t *Tracker) notes(ctx context.Context, iid int, take func(*gl.Note) error) error {
+// notes passes all of an issue's notes, including system notes, to visit until it fails.
+func (t *Tracker) notes(ctx context.Context, iid int, visit func(*gl.Note) error) error {
 	opts := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
 	seen := map[int]bool{} // a note that moves to another page between two reads is read twice
 	var failed error
-	err := each(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
+	err := eachPage(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
 		return t.api.Notes.ListIssueNotes(t.project.Path, iid, opts, o...)
 	}, func(some []*gl.Note) bool {
 		for _, n := range some {
 			if failed == nil && !seen[n.ID] {
-				failed = take(n)
+				failed = visit(n)
 			}
 			seen[n.ID] = true
 		}
@@ -134,14 +134,14 @@ func (t *Tracker) notes(ctx context.Context, iid int, take func(*gl.Note) error)
 
 func authorOf(n *gl.Note) forge.Account { return accountOf(n.Author.ID, n.Author.Username) }
 
-func public(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
+func isPublic(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
 
-// comments passes people's notes on an issue to take. It omits internal notes, which an agent's work could make public.
-func (t *Tracker) comments(ctx context.Context, iid int, take func(forge.Comment) error) error {
+// comments passes people's notes on an issue to visit. It omits internal notes, which an agent's work could make public.
+func (t *Tracker) comments(ctx context.Context, iid int, visit func(forge.Comment) error) error {
 	return t.notes(ctx, iid, func(n *gl.Note) error {
-		if !public(n) {
+		if !isPublic(n) {
 			return nil
 		}
-		return take(forge.Comment{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
+		return visit(forge.Comment{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
 	})
 }

@@ -15,19 +15,19 @@ import (
 // quickAction matches lines that GitLab executes in a note or description: they begin with a slash and a word.
 var quickAction = pattern.Lazy(`(?m)^([ \t]*)/([A-Za-z])`)
 
-// noActions escapes lines that GitLab would execute.
-func noActions(text string) string { return quickAction().ReplaceAllString(text, `$1\/$2`) }
+// escapeActions escapes lines that GitLab would execute.
+func escapeActions(text string) string { return quickAction().ReplaceAllString(text, `$1\/$2`) }
 
 // poster returns access to the notes of ralph's account on an issue or a merge request.
 func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
-	place := place(number, request)
+	issuePath := apiPath(number, request)
 	type text struct {
 		Body string `json:"body"`
 	}
 	write := func(ctx context.Context, method, path, body string) error {
-		_, err := one(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
+		_, err := getOne(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
 			n := new(gl.Note)
-			resp, err := t.do(method, place+path, text{body}, n, o)
+			resp, err := t.do(method, issuePath+path, text{body}, n, o)
 			return n, resp, err
 		})
 		return err
@@ -35,8 +35,8 @@ func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
 	newestFirst := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("desc")}
 	return forge.Poster{
 		Find: func(ctx context.Context, match func(string) bool) (found []forge.Post, err error) {
-			err = each(ctx, completeNote, func(o ...gl.RequestOptionFunc) (some []*gl.Note, _ *gl.Response, _ error) {
-				resp, err := t.do(http.MethodGet, place+"/notes", newestFirst, &some, o)
+			err = eachPage(ctx, completeNote, func(o ...gl.RequestOptionFunc) (some []*gl.Note, _ *gl.Response, _ error) {
+				resp, err := t.do(http.MethodGet, issuePath+"/notes", newestFirst, &some, o)
 				return some, resp, err
 			}, func(some []*gl.Note) bool {
 				for _, n := range some {
@@ -53,7 +53,7 @@ func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
 			return write(ctx, http.MethodPut, fmt.Sprintf("/notes/%d", id), body)
 		},
 		Delete: func(ctx context.Context, id int64) error {
-			resp, err := t.do(http.MethodDelete, fmt.Sprintf("%s/notes/%d", place, id), nil, nil, []gl.RequestOptionFunc{gl.WithContext(ctx)})
+			resp, err := t.do(http.MethodDelete, fmt.Sprintf("%s/notes/%d", issuePath, id), nil, nil, []gl.RequestOptionFunc{gl.WithContext(ctx)})
 			return explain(ctx, resp, err)
 		},
 	}

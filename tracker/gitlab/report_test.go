@@ -48,11 +48,11 @@ func FuzzNoActions(f *testing.F) {
 	f.Add("/close\n```\n/x\n```", uint8(10))
 	f.Add(strings.Repeat("a\n/b", 200), uint8(200))
 	f.Fuzz(func(t *testing.T, text string, more uint8) {
-		got := tracker.Fit(noActions(text), 300+int(more))
+		got := tracker.Fit(escapeActions(text), 300+int(more))
 		if quickAction().MatchString(got) {
 			t.Errorf("a command survives in %q", got)
 		}
-		if again := noActions(got); again != got {
+		if again := escapeActions(got); again != got {
 			t.Errorf("not stable: %q, then %q", got, again)
 		}
 	})
@@ -69,7 +69,7 @@ func FuzzDecodeIssue(f *testing.F) {
 		}
 		tr := &Tracker{}
 		out := tr.convert(i)
-		if tracker.Key(out.Key) != out.Key || len(namedIn(i.Body, i.IID)) > maxNamed {
+		if tracker.Key(out.Key) != out.Key || len(namedBlockers(i.Body, i.IID)) > maxNamed {
 			t.Errorf("decoded %+v", out)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	draft    = "Draft: "
-	maxTitle = 255 // characters
+	draftPrefix = "Draft: "
+	maxTitle    = 255 // characters
 )
 
 // draftMark is the title prefix of a draft request.
@@ -33,7 +33,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 		return tracker.RequestRef{}, err
 	}
 	defer release()
-	r.Title, r.Body = titleOf(r), tracker.Fit(noActions(r.Body), forge.MaxText)
+	r.Title, r.Body = titleOf(r), tracker.Fit(escapeActions(r.Body), forge.MaxText)
 	r.Labels = tracker.Lacking(nil, r.Labels)
 	for n, l := range r.Labels {
 		if err := checkLabel(l); err != nil {
@@ -53,21 +53,21 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
-	return ref(m), nil
+	return refOf(m), nil
 }
 
-func ref(m *gl.MergeRequest) tracker.RequestRef {
+func refOf(m *gl.MergeRequest) tracker.RequestRef {
 	return tracker.RequestRef{Number: m.IID, URL: m.WebURL, Draft: m.Draft}
 }
 
-// own reports whether a request comes from the project itself, not from a fork.
-func own(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectID }
+// fromProject reports whether a request comes from the project itself, not from a fork.
+func fromProject(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectID }
 
 // requestOf converts a merge request.
 func requestOf(m *gl.MergeRequest) forge.Request {
 	return forge.Request{
-		RequestRef: ref(m), Head: m.SourceBranch, Base: m.TargetBranch, Commit: m.SHA, Author: account(m.Author),
-		Updated: timeOf(m.UpdatedAt), Fork: !own(m), Open: m.State == "opened", Refused: m.State == "closed",
+		RequestRef: refOf(m), Head: m.SourceBranch, Base: m.TargetBranch, Commit: m.SHA, Author: account(m.Author),
+		Updated: timeOrZero(m.UpdatedAt), Fork: !fromProject(m), Open: m.State == "opened", Refused: m.State == "closed",
 	}
 }
 
@@ -79,12 +79,12 @@ func requestsOf(list []*gl.MergeRequest) (out []forge.Request) {
 }
 
 func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.Request, error) {
-	return allRequests(ctx, t.merges(q))
+	return allRequests(ctx, t.mergePages(q))
 }
 
 // allRequests reads a list of merge requests without keeping the descriptions.
-func allRequests(ctx context.Context, call pages[gl.MergeRequest]) (out []forge.Request, err error) {
-	err = each(ctx, completeMerge, call, func(some []*gl.MergeRequest) bool {
+func allRequests(ctx context.Context, call pageCall[gl.MergeRequest]) (out []forge.Request, err error) {
+	err = eachPage(ctx, completeMerge, call, func(some []*gl.MergeRequest) bool {
 		out = append(out, requestsOf(some)...)
 		return true
 	})
@@ -99,8 +99,8 @@ func (t *Tracker) request(ctx context.Context, iid int) (forge.Request, error) {
 	return requestOf(m), nil
 }
 
-// merges lists merge requests, oldest first.
-func (t *Tracker) merges(q forge.RequestQuery) pages[gl.MergeRequest] {
+// mergePages lists merge requests, oldest first.
+func (t *Tracker) mergePages(q forge.RequestQuery) pageCall[gl.MergeRequest] {
 	opts := gl.ListProjectMergeRequestsOptions{
 		State:   gl.Ptr("opened"),
 		Scope:   gl.Ptr("all"),
@@ -123,14 +123,14 @@ func (t *Tracker) merges(q forge.RequestQuery) pages[gl.MergeRequest] {
 
 // merge reads one merge request.
 func (t *Tracker) merge(ctx context.Context, iid int) (*gl.MergeRequest, error) {
-	return one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+	return getOne(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		return t.api.MergeRequests.GetMergeRequest(t.project.Path, iid, nil, o...)
 	})
 }
 
 // findRequest returns the open request that stands for the branch; nil if ralph has to open its own.
 func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
-	list, err := all(ctx, completeMerge, t.merges(forge.RequestQuery{Head: r.Head}))
+	list, err := listAll(ctx, completeMerge, t.mergePages(forge.RequestQuery{Head: r.Head}))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.Mer
 		}
 	}
 	same := func(m *gl.MergeRequest) bool { return completeMerge(m) && m.SourceBranch == r.Head }
-	m, err := one(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+	m, err := getOne(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		return t.api.MergeRequests.CreateMergeRequest(t.project.Path, body, o...)
 	})
 	if transport.Uncertain(err) || transport.Status(err) == http.StatusConflict {
@@ -199,7 +199,7 @@ func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r track
 		return m, nil
 	}
 	same := func(is *gl.MergeRequest) bool { return completeMerge(is) && is.IID == m.IID }
-	is, err := one(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+	is, err := getOne(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		return t.api.MergeRequests.UpdateMergeRequest(t.project.Path, m.IID, &body, o...)
 	})
 	if err != nil {
@@ -214,7 +214,7 @@ func titleOf(r tracker.Request) string {
 	text = draftMark().ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
 	text = cmp.Or(text, r.Head)
 	if r.Draft {
-		text = draft + text
+		text = draftPrefix + text
 	}
 	if runes := []rune(text); len(runes) > maxTitle {
 		text = string(runes[:maxTitle-1]) + "…"
@@ -226,7 +226,7 @@ func titleOf(r tracker.Request) string {
 func (t *Tracker) userIDs(ctx context.Context, names []string) ([]int, error) {
 	var ids []int
 	for _, name := range names {
-		found, err := all(ctx, completeUser, func(o ...gl.RequestOptionFunc) ([]*gl.User, *gl.Response, error) {
+		found, err := listAll(ctx, completeUser, func(o ...gl.RequestOptionFunc) ([]*gl.User, *gl.Response, error) {
 			return t.api.Users.ListUsers(&gl.ListUsersOptions{Username: &name}, o...)
 		})
 		if err != nil {

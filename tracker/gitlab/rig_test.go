@@ -28,7 +28,7 @@ type rig struct {
 	*Tracker
 	server  *gitlabtest.Server
 	project *gitlabtest.Project
-	clock   *swift
+	clock   *fastClock
 
 	ralph, ada, grace, eve *gitlabtest.User // Developer, Maintainer, Reporter, nobody
 
@@ -40,7 +40,7 @@ func newRig(t *testing.T, edits ...func(*forge.Config)) *rig {
 	t.Helper()
 	s := gitlabtest.New(t)
 	r := &rig{
-		server: s, project: s.AddProject(path), clock: &swift{},
+		server: s, project: s.AddProject(path), clock: &fastClock{},
 		ralph: s.AddUser(gitlabtest.User{Username: "ralph"}),
 		ada:   s.AddUser(gitlabtest.User{Username: "ada"}),
 		grace: s.AddUser(gitlabtest.User{Username: "grace"}),
@@ -80,26 +80,26 @@ func (r *rig) tracker(t *testing.T, edits ...func(*forge.Config)) *Tracker {
 	return tr
 }
 
-// swift is a clock whose sleeps take no time.
-type swift struct {
-	mu    sync.Mutex
-	slept time.Duration
-	onNap func(time.Duration)
+// fastClock is a clock whose sleeps take no time.
+type fastClock struct {
+	mu      sync.Mutex
+	slept   time.Duration
+	onSleep func(time.Duration)
 }
 
-func (s *swift) Now() time.Time {
+func (s *fastClock) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Now().Add(s.slept)
 }
 
-func (s *swift) Sleep(ctx context.Context, d time.Duration) error {
+func (s *fastClock) Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	s.mu.Lock()
 	s.slept += max(0, d)
-	hook := s.onNap
+	hook := s.onSleep
 	s.mu.Unlock()
 	if hook != nil && d > time.Millisecond {
 		hook(d)

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// judged reads the issue and returns the trusted authors, and the calls about people.
-func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked []gitlabtest.Call) {
+// trustedAuthors reads the issue and returns the trusted authors, and the calls about people.
+func (r *rig) trustedAuthors(t *testing.T, tr *Tracker) (trusted string, all int, asked []gitlabtest.Call) {
 	t.Helper()
 	r.server.Forget()
 	i, err := tr.Get(t.Context(), "1")
@@ -70,7 +70,7 @@ func TestListOfMembers(t *testing.T) {
 				}
 				return nil
 			})
-			trusted, _, asked := r.judged(t, r.Tracker)
+			trusted, _, asked := r.trustedAuthors(t, r.Tracker)
 			if trusted != c.trusted || len(asked) != 1+c.asked {
 				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)
 			}

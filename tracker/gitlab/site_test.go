@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
-// named returns the account with this name, which it creates on first use.
-func (r *rig) named(name string) *gitlabtest.User {
+// ensureUser returns the account with this name, which it creates on first use.
+func (r *rig) ensureUser(name string) *gitlabtest.User {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.people[name] == nil {
@@ -21,7 +21,7 @@ func (r *rig) named(name string) *gitlabtest.User {
 	return r.people[name]
 }
 
-func (r *rig) admit(p trackertest.Person) {
+func (r *rig) addPerson(p trackertest.Person) {
 	r.mu.Lock()
 	if r.people[p.Name] == nil {
 		r.people[p.Name] = r.server.AddUser(gitlabtest.User{Username: p.Name, ID: int(p.ID), Bot: p.Bot})
@@ -35,9 +35,9 @@ func (r *rig) admit(p trackertest.Person) {
 	r.project.SetMember(u, role)
 }
 
-func (r *rig) namedAll(names []string) (all []*gitlabtest.User) {
+func (r *rig) ensureUsers(names []string) (all []*gitlabtest.User) {
 	for _, name := range names {
-		all = append(all, r.named(name))
+		all = append(all, r.ensureUser(name))
 	}
 	return all
 }
@@ -49,30 +49,30 @@ func (r *rig) site() *trackertest.Site {
 	return &trackertest.Site{
 		Ralph: "ralph", Token: secret,
 		Open:       func(t *testing.T, edits ...func(*forge.Config)) trackertest.Forge { return r.tracker(t, edits...) },
-		Admit:      r.admit,
+		Admit:      r.addPerson,
 		HidePeople: func() { p.SetProject(func(p *gitlabtest.Project) { p.HideMembers = true }) },
 		Issue: func(s trackertest.Seed) int {
 			return p.AddIssue(gitlabtest.Issue{Title: s.Title, Description: s.Body, Labels: s.Labels, Closed: s.Closed, Created: s.Created,
-				Author: r.named(cmp.Or(s.Author, "ada")), Assignees: r.namedAll(s.Assignees), Milestone: s.Milestone})
+				Author: r.ensureUser(cmp.Or(s.Author, "ada")), Assignees: r.ensureUsers(s.Assignees), Milestone: s.Milestone})
 		},
 		Label: func(by string, issue int, label string, on bool) {
 			if on {
-				p.Label(r.named(by), issue, label)
+				p.Label(r.ensureUser(by), issue, label)
 			} else {
-				p.Unlabel(r.named(by), issue, label)
+				p.Unlabel(r.ensureUser(by), issue, label)
 			}
 		},
 		Edit: func(by string, issue int, title, body string) {
 			if title != "" {
-				p.Rename(r.named(by), issue, title)
+				p.Rename(r.ensureUser(by), issue, title)
 			}
 			if body != "" {
-				p.Describe(r.named(by), issue, body, false)
+				p.Describe(r.ensureUser(by), issue, body, false)
 			}
 		},
 		Request: func(q trackertest.Request) int {
 			state := strings.Replace(q.State, "open", "opened", 1)
-			return p.AddMerge(gitlabtest.Merge{Title: q.Title, Description: q.Body, Source: q.Head, Target: cmp.Or(q.Base, "main"), Author: r.named(q.By),
+			return p.AddMerge(gitlabtest.Merge{Title: q.Title, Description: q.Body, Source: q.Head, Target: cmp.Or(q.Base, "main"), Author: r.ensureUser(q.By),
 				SHA: q.Commit, State: state})
 		},
 		Requests: func() (all []trackertest.Request) {
@@ -96,20 +96,20 @@ func (r *rig) site() *trackertest.Site {
 			})
 		},
 		Review: func(by string, request int, body string) {
-			p.Discuss(request, gitlabtest.Thread{By: r.named(by), Body: body, Resolvable: true})
+			p.Discuss(request, gitlabtest.Thread{By: r.ensureUser(by), Body: body, Resolvable: true})
 		},
 		Remark: func(by string, request int, body string) string {
-			return p.Discuss(request, gitlabtest.Thread{By: r.named(by), Body: body, Resolvable: true, Path: "a.go", Line: 3})
+			return p.Discuss(request, gitlabtest.Thread{By: r.ensureUser(by), Body: body, Resolvable: true, Path: "a.go", Line: 3})
 		},
 		Reply: func(by string, request int, thread, body string) string {
-			return fmt.Sprintf("merge_requests/%d/notes/%d", request, p.Answer(request, thread, r.named(by), body))
+			return fmt.Sprintf("merge_requests/%d/notes/%d", request, p.Answer(request, thread, r.ensureUser(by), body))
 		},
 		Thread: func(request int, thread string) []string { return p.Said(request, thread) },
 		Say: func(by string, number int, request bool, body string) string {
 			if request {
-				return fmt.Sprintf("merge_requests/%d/notes/%d", number, p.NoteOn(number, r.named(by), body))
+				return fmt.Sprintf("merge_requests/%d/notes/%d", number, p.NoteOn(number, r.ensureUser(by), body))
 			}
-			return fmt.Sprintf("issues/%d/notes/%d", number, p.Comment(r.named(by), number, body, false))
+			return fmt.Sprintf("issues/%d/notes/%d", number, p.Comment(r.ensureUser(by), number, body, false))
 		},
 		Texts: func(number int, request bool) []string {
 			if request {

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// takenOf returns, for each of the issues, the open merge request that closes it.
-func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string, error) {
+// lookUpTaken returns, for each of the issues, the open merge request that closes it.
+func (t *Tracker) lookUpTaken(ctx context.Context, issues []*issue) (map[int]string, error) {
 	lists, err := fanout.Map(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, error) {
 		closing, err := allRequests(ctx, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
 			return t.api.Issues.ListMergeRequestsClosingIssue(t.project.Path, i.IID, nil, o...)
@@ -29,8 +29,8 @@ func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string,
 	return t.Taken(ctx, slices.Concat(lists...))
 }
 
-// takenAmong reports which of the issues are taken. It looks at each issue only if some person has an open request.
-func (t *Tracker) takenAmong(ctx context.Context, issues []*issue) (map[int]string, error) {
+// takenIssues reports which of the issues are taken. It looks at each issue only if some person has an open request.
+func (t *Tracker) takenIssues(ctx context.Context, issues []*issue) (map[int]string, error) {
 	candidates := slices.DeleteFunc(slices.Clone(issues), func(i *issue) bool { return i.Merges == 0 })
 	if len(candidates) == 0 {
 		return nil, nil
@@ -40,12 +40,12 @@ func (t *Tracker) takenAmong(ctx context.Context, issues []*issue) (map[int]stri
 		return nil, err
 	}
 	others := false
-	err = each(ctx, completeMerge, t.merges(forge.RequestQuery{}), func(some []*gl.MergeRequest) bool {
+	err = eachPage(ctx, completeMerge, t.mergePages(forge.RequestQuery{}), func(some []*gl.MergeRequest) bool {
 		others = slices.ContainsFunc(requestsOf(some), func(r forge.Request) bool { return t.Takes(r, self) })
 		return !others
 	})
 	if err != nil || !others {
 		return nil, err
 	}
-	return t.takenOf(ctx, candidates)
+	return t.lookUpTaken(ctx, candidates)
 }

@@ -34,7 +34,7 @@ func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 		if err := checkSignature(d, id, signing); err != nil {
 			return tracker.Notice{}, err
 		}
-	} else if !same([]byte(d.Header.Get("X-Gitlab-Token")), d.Secret) {
+	} else if !constantTimeEqual([]byte(d.Header.Get("X-Gitlab-Token")), d.Secret) {
 		return tracker.Notice{}, tracker.ErrForged
 	}
 	var of struct {
@@ -78,8 +78,8 @@ func checkSignature(d tracker.Delivery, id, signing string) error {
 	return nil
 }
 
-// same compares in constant time, also if the lengths differ.
-func same(a, b []byte) bool {
+// constantTimeEqual compares in constant time, also if the lengths differ.
+func constantTimeEqual(a, b []byte) bool {
 	x, y := sha256.Sum256(a), sha256.Sum256(b)
 	return len(b) > 0 && subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

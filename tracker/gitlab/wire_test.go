@@ -32,7 +32,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("an event without id, action or actor's id: %+v", e)
 		}
 		m, err := transport.Decode(body, completeMerge)
-		if err == nil && (m.IID <= 0 || m.WebURL == "" || m.SourceBranch == "" || own(m) && m.SourceProjectID <= 0) {
+		if err == nil && (m.IID <= 0 || m.WebURL == "" || m.SourceBranch == "" || fromProject(m) && m.SourceProjectID <= 0) {
 			t.Errorf("a request without number, address or branch, or of no project: %+v", m)
 		}
 	})

@@ -44,8 +44,8 @@ func errorAt(line int, format string, args ...any) error {
 	return &lineError{line: line, err: fmt.Errorf(format, args...)}
 }
 
-// split splits a file into its parts.
-func split(raw []byte) (document, error) {
+// splitDocument splits a file into its parts.
+func splitDocument(raw []byte) (document, error) {
 	d := document{raw: raw, newline: "\n"}
 	if i := bytes.IndexByte(raw, '\n'); i > 0 && raw[i-1] == '\r' {
 		d.newline = "\r\n"
@@ -97,7 +97,7 @@ func (d document) line(at int) []byte {
 // person has written below the last report, such as an answer.
 func (d document) text() string {
 	text := strings.Trim(string(d.raw[d.body:d.bodyEnd]), "\r\n")
-	if more := strings.Trim(string(d.raw[below(d):]), "\r\n"); more != "" {
+	if more := strings.Trim(string(d.raw[endOfReports(d):]), "\r\n"); more != "" {
 		text = strings.TrimLeft(text+"\n\n"+more, "\r\n")
 	}
 	return text

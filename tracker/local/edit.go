@@ -20,80 +20,80 @@ func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change(before, c)
+	return applyToFile(before, c)
 }
 
-// change is applyChange for a parsed file.
-func change(before file, c tracker.Change) ([]byte, error) {
+// applyToFile is applyChange for a parsed file.
+func applyToFile(before file, c tracker.Change) ([]byte, error) {
 	for _, l := range c.AddLabels {
 		if strings.TrimSpace(l) == "" || strings.ContainsFunc(l, unicode.IsControl) {
 			return nil, fmt.Errorf("label %q is empty or not one line", l)
 		}
 	}
 	raw, want := before.doc.raw, before.header
-	now := before
-	step := func(edit func(file) ([]byte, error)) error {
-		next, err := edit(now)
+	current := before
+	apply := func(edit func(file) ([]byte, error)) error {
+		next, err := edit(current)
 		if err != nil {
 			return err
 		}
 		f, err := parse(next)
 		if err != nil {
-			return errorAt(before.lineOf("labels"), "cannot be edited safely (%w); change it by hand", err)
+			return errorAt(before.fieldLine("labels"), "cannot be edited safely (%w); change it by hand", err)
 		}
-		now = f
+		current = f
 		return nil
 	}
 	for _, l := range c.RemoveLabels {
-		for i := indexLabel(now.labels, l); i >= 0; i = indexLabel(now.labels, l) {
-			if err := step(func(f file) ([]byte, error) { return removeLabel(f, i) }); err != nil {
+		for i := indexLabel(current.labels, l); i >= 0; i = indexLabel(current.labels, l) {
+			if err := apply(func(f file) ([]byte, error) { return removeLabel(f, i) }); err != nil {
 				return nil, err
 			}
 			want.labels = slices.Delete(slices.Clone(want.labels), i, i+1)
-			if !slices.Equal(now.labels, want.labels) {
-				return nil, before.refuse("labels")
+			if !slices.Equal(current.labels, want.labels) {
+				return nil, before.uneditableError("labels")
 			}
 		}
 	}
 	for _, l := range c.AddLabels {
-		if indexLabel(now.labels, l) >= 0 {
+		if indexLabel(current.labels, l) >= 0 {
 			continue
 		}
 		l = strings.TrimSpace(l)
-		if err := step(func(f file) ([]byte, error) { return addLabel(f, l) }); err != nil {
+		if err := apply(func(f file) ([]byte, error) { return addLabel(f, l) }); err != nil {
 			return nil, err
 		}
 		want.labels = append(slices.Clone(want.labels), l)
 	}
-	if c.Close && now.open || c.Reopen && !now.open {
-		want.open = !now.open
-		if err := step(func(f file) ([]byte, error) { return setState(f, want.open) }); err != nil {
+	if c.Close && current.open || c.Reopen && !current.open {
+		want.open = !current.open
+		if err := apply(func(f file) ([]byte, error) { return setState(f, want.open) }); err != nil {
 			return nil, err
 		}
 	}
-	if !now.header.equal(want) || !slices.Equal(now.front.others(), before.front.others()) ||
-		now.doc.text() != before.doc.text() || !bytes.Equal(now.doc.raw[now.doc.bodyEnd:], raw[before.doc.bodyEnd:]) {
-		return nil, before.refuse("labels")
+	if !current.header.equal(want) || !slices.Equal(current.front.otherFields(), before.front.otherFields()) ||
+		current.doc.text() != before.doc.text() || !bytes.Equal(current.doc.raw[current.doc.bodyEnd:], raw[before.doc.bodyEnd:]) {
+		return nil, before.uneditableError("labels")
 	}
-	return now.doc.raw, nil
+	return current.doc.raw, nil
 }
 
 func indexLabel(labels []string, l string) int {
 	return slices.IndexFunc(labels, func(v string) bool { return tracker.SameLabel(v, l) })
 }
 
-// lineOf returns the line of a field, 1 if there is none.
-func (f file) lineOf(name string) int {
+// fieldLine returns the line of a field, 1 if there is none.
+func (f file) fieldLine(name string) int {
 	if v, ok := f.front.find(name); ok {
 		return v.line
 	}
 	return 1
 }
 
-// refuse returns the error for a value whose position in the file is uncertain.
-func (f file) refuse(name string) error {
+// uneditableError returns the error for a value whose position in the file is uncertain.
+func (f file) uneditableError(name string) error {
 	example := map[string]string{"labels": "labels: [one, two]", "state": "state: open"}[name]
-	return errorAt(f.lineOf(name), "%s cannot be edited safely as written; write it as %s", name, example)
+	return errorAt(f.fieldLine(name), "%s cannot be edited safely as written; write it as %s", name, example)
 }
 
 func setState(f file, open bool) ([]byte, error) {
@@ -110,7 +110,7 @@ func setState(f file, open bool) ([]byte, error) {
 	}
 	span, ok := f.span(v.value)
 	if !ok {
-		return nil, f.refuse("state")
+		return nil, f.uneditableError("state")
 	}
 	return splice(f.doc.raw, span.inner, span.innerEnd, state), nil
 }
@@ -125,12 +125,12 @@ func (f file) insertField(name, value string) ([]byte, error) {
 	if len(f.front.fields) > 0 {
 		at := f.front.fields[0].key
 		if f.front.flow || at < 0 {
-			return nil, f.refuse(name)
+			return nil, f.uneditableError(name)
 		}
 		start := 1 + bytes.LastIndexByte(d.raw[:at], '\n')
 		indent = string(d.raw[start:at])
 		if strings.TrimSpace(indent) != "" {
-			return nil, f.refuse(name)
+			return nil, f.uneditableError(name)
 		}
 	}
 	return splice(d.raw, d.frontEnd, d.frontEnd, indent+name+": "+value+nl), nil
@@ -139,7 +139,7 @@ func (f file) insertField(name, value string) ([]byte, error) {
 // fillNull gives a value to a key without one.
 func (f file) fillNull(v field, value string) ([]byte, error) {
 	if v.colon < 0 {
-		return nil, f.refuse(v.name)
+		return nil, f.uneditableError(v.name)
 	}
 	at := v.colon + 1
 	rest := string(f.doc.line(at))
@@ -198,17 +198,17 @@ var (
 	yamlWord   = pattern.Lazy(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
 )
 
-// asList formats labels as a YAML list.
-func asList(labels []string) string {
+// formatList formats labels as a YAML list.
+func formatList(labels []string) string {
 	var items []string
 	for _, l := range labels {
-		items = append(items, asItem(l))
+		items = append(items, formatItem(l))
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asItem formats a label as an entry of a YAML list.
-func asItem(label string) string {
+// formatItem formats a label as an entry of a YAML list.
+func formatItem(label string) string {
 	if plainLabel().MatchString(label) && !yamlWord().MatchString(label) {
 		return label
 	}

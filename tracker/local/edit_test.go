@@ -143,12 +143,12 @@ func FuzzApplyChange(f *testing.F) {
 		if again, err := applyChange(got, tracker.Change{AddLabels: []string{add}, Close: shut}); err != nil || string(again) != string(got) {
 			t.Fatalf("%q -> %q: not idempotent: %q, %v", raw, got, again, err)
 		}
-		keptLines(t, before, string(got))
+		checkKeptLines(t, before, string(got))
 	})
 }
 
-// keptLines checks that the result has every line outside of the fields labels and state, in order.
-func keptLines(t *testing.T, f file, got string) {
+// checkKeptLines checks that the result has every line outside of the fields labels and state, in order.
+func checkKeptLines(t *testing.T, f file, got string) {
 	raw := string(f.doc.raw)
 	rest := strings.SplitAfter(got, "\n")
 	var skip [][2]int

@@ -15,7 +15,7 @@ type file struct {
 
 // parse parses a file. Its errors have a line.
 func parse(raw []byte) (file, error) {
-	d, err := split(raw)
+	d, err := splitDocument(raw)
 	if err != nil {
 		return file{doc: d}, err
 	}
@@ -28,14 +28,14 @@ func parse(raw []byte) (file, error) {
 		return file{doc: d}, err
 	}
 	f := file{header: h, doc: d, front: front}
-	if title := f.titled(""); len(title) > tracker.MaxTitle {
+	if title := f.issueTitle(""); len(title) > tracker.MaxTitle {
 		return file{doc: d}, errorAt(1, "its title has %d bytes; at most %d are allowed", len(title), tracker.MaxTitle)
 	}
 	return f, nil
 }
 
-// titled returns the issue's title: that of the front matter, else the first heading, else the file's name.
-func (f file) titled(name string) string {
+// issueTitle returns the issue's title: that of the front matter, else the first heading, else the file's name.
+func (f file) issueTitle(name string) string {
 	if f.title != "" {
 		return f.title
 	}

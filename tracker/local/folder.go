@@ -60,8 +60,8 @@ func isIssue(name string) bool {
 // stem returns a file's name without .md.
 func stem(name string) string { return strings.TrimSuffix(strings.TrimPrefix(name, "./"), ".md") }
 
-// hashed matches a key that may belong to a file with another name.
-var hashed = pattern.Lazy(`-[0-9a-f]{16}$`)
+// hashedKey matches a key that may belong to a file with another name.
+var hashedKey = pattern.Lazy(`-[0-9a-f]{16}$`)
 
 // find returns the name of a key's file. Most keys equal the file's name, which saves reading a large folder.
 func find(root *os.Root, key string) (string, error) {
@@ -69,7 +69,7 @@ func find(root *os.Root, key string) (string, error) {
 	if tracker.Key(key) != key || !isIssue(name) {
 		return "", notFound(key)
 	}
-	if !hashed().MatchString(key) {
+	if !hashedKey().MatchString(key) {
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

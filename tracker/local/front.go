@@ -121,8 +121,8 @@ func (f frontMatter) find(name string) (field, bool) {
 	return field{}, false
 }
 
-// others returns the fields except labels and state, in order, to compare two versions of a file.
-func (f frontMatter) others() []string {
+// otherFields returns the fields except labels and state, in order, to compare two versions of a file.
+func (f frontMatter) otherFields() []string {
 	var all []string
 	for _, v := range f.fields {
 		if v.name != "labels" && v.name != "state" {

@@ -53,7 +53,7 @@ func readHeader(f frontMatter) (header, error) {
 		case "labels":
 			h.labels, err = v.texts()
 		case "blocked_by":
-			var items []item
+			var items []listItem
 			items, err = v.list()
 			for _, i := range items {
 				h.blockedBy = append(h.blockedBy, reference{name: stem(i.text), line: i.line})
@@ -61,11 +61,11 @@ func readHeader(f frontMatter) (header, error) {
 		case "touches":
 			h.touches, err = v.patterns()
 		case "state":
-			h.open, err = v.state()
+			h.open, err = v.isOpen()
 		case "priority":
-			h.priority, err = v.number()
+			h.priority, err = v.intValue()
 		case "created":
-			h.created, err = v.date()
+			h.created, err = v.dateValue()
 		}
 		if err != nil {
 			return header{}, err
@@ -74,9 +74,9 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// slips returns errors for fields whose names resemble a missing field that decides when and whether an issue is worked, and for
+// fieldErrors returns errors for fields whose names resemble a missing field that decides when and whether an issue is worked, and for
 // front matter that does not count because of empty lines above it.
-func (f frontMatter) slips() (wrong []error) {
+func (f frontMatter) fieldErrors() (errs []error) {
 	missing := []string{"labels", "blocked_by", "touches", "state", "priority"}
 	for _, v := range f.fields {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == v.name })
@@ -86,15 +86,15 @@ func (f frontMatter) slips() (wrong []error) {
 			continue
 		}
 		if meant := nearest.To(v.name, missing); meant != "" {
-			wrong = append(wrong, errorAt(v.line, "%s is no field that ralph knows; did you mean %s?", shown(v.name), meant))
+			errs = append(errs, errorAt(v.line, "%s is no field that ralph knows; did you mean %s?", quoteShort(v.name), meant))
 		}
 	}
 	body := f.doc.raw[f.doc.body:f.doc.bodyEnd]
 	rest := bytes.TrimLeft(body, "\r\n")
 	if first, more, _ := bytes.Cut(rest, []byte("\n")); len(rest) < len(body) && fenceLine(first) && bytes.Contains(more, []byte("\n---")) {
-		wrong = append(wrong, errorAt(1, "front matter begins in the first line of a file; remove the empty lines above it"))
+		errs = append(errs, errorAt(1, "front matter begins in the first line of a file; remove the empty lines above it"))
 	}
-	return wrong
+	return errs
 }
 
 // equal compares two headers, except for line numbers.
@@ -120,7 +120,7 @@ func (v field) patterns() ([]string, error) {
 	for _, i := range items {
 		if !pattern.Valid(i.text) {
 			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths, or stands for too many; "+
-				"write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
+				"write %s: [src/api/**, README.md]", v.name, quoteShort(i.text), v.name)
 		}
 		list = append(list, i.text)
 	}
@@ -130,7 +130,7 @@ func (v field) patterns() ([]string, error) {
 	return list, err
 }
 
-func (v field) state() (open bool, err error) {
+func (v field) isOpen() (open bool, err error) {
 	s, _ := scalar(v.value)
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "open":
@@ -142,22 +142,22 @@ func (v field) state() (open bool, err error) {
 			return true, nil
 		}
 	}
-	return false, errorAt(v.line, "state is %s; write state: open or state: closed", shown(s))
+	return false, errorAt(v.line, "state is %s; write state: open or state: closed", quoteShort(s))
 }
 
-func (v field) number() (int, error) {
+func (v field) intValue() (int, error) {
 	s, ok := scalar(v.value)
 	if s == "" && ok {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil {
-		return 0, errorAt(v.line, "priority is %s; write a whole number, such as priority: 1", shown(s))
+		return 0, errorAt(v.line, "priority is %s; write a whole number, such as priority: 1", quoteShort(s))
 	}
 	return int(n), nil
 }
 
-func (v field) date() (time.Time, error) {
+func (v field) dateValue() (time.Time, error) {
 	s, ok := scalar(v.value)
 	if s == "" && ok {
 		return time.Time{}, nil
@@ -167,35 +167,35 @@ func (v field) date() (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, errorAt(v.line, "created is %s; write a date such as 2026-11-30, or a time such as 2026-11-30T15:04:05Z", shown(s))
+	return time.Time{}, errorAt(v.line, "created is %s; write a date such as 2026-11-30, or a time such as 2026-11-30T15:04:05Z", quoteShort(s))
 }
 
-// item is one entry of a list.
-type item struct {
+// listItem is one entry of a list.
+type listItem struct {
 	text string
 	line int
 }
 
 // list parses a list, or a text with commas.
-func (v field) list() ([]item, error) {
-	bad := func(line int) error {
+func (v field) list() ([]listItem, error) {
+	listError := func(line int) error {
 		return errorAt(line, "%s is not a list of texts; write %s: [one, two]", v.name, v.name)
 	}
 	nodes, isList := sequence(v.value)
 	if !isList {
 		s, ok := scalar(v.value)
 		if !ok {
-			return nil, bad(v.line)
+			return nil, listError(v.line)
 		}
-		var items []item
+		var items []listItem
 		for part := range strings.SplitSeq(s, ",") {
 			if part = strings.TrimSpace(part); part != "" {
-				items = append(items, item{part, v.line})
+				items = append(items, listItem{part, v.line})
 			}
 		}
 		return items, nil
 	}
-	var items []item
+	var items []listItem
 	for _, n := range nodes {
 		line := v.line
 		if n != nil && n.GetToken() != nil {
@@ -203,10 +203,10 @@ func (v field) list() ([]item, error) {
 		}
 		s, ok := scalar(n)
 		if !ok {
-			return nil, bad(line)
+			return nil, listError(line)
 		}
 		if s = strings.TrimSpace(s); s != "" {
-			items = append(items, item{s, line})
+			items = append(items, listItem{s, line})
 		}
 	}
 	return items, nil
@@ -222,8 +222,8 @@ func (v field) texts() ([]string, error) {
 	return all, err
 }
 
-// shown quotes a user's value for an error, shortened.
-func shown(s string) string {
+// quoteShort quotes a user's value for an error, shortened.
+func quoteShort(s string) string {
 	if s == "" {
 		return "not a single value"
 	}

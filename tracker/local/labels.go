@@ -12,33 +12,33 @@ import (
 func addLabel(f file, label string) ([]byte, error) {
 	v, ok := f.front.find("labels")
 	if !ok {
-		return f.insertField("labels", asList([]string{label}))
+		return f.insertField("labels", formatList([]string{label}))
 	}
 	switch n := v.value.(type) {
 	case *ast.NullNode:
-		return f.fillNull(v, asList([]string{label}))
+		return f.fillNull(v, formatList([]string{label}))
 	case *ast.SequenceNode:
 		if n.IsFlowStyle {
 			return f.addFlow(n, label)
 		}
 		return f.addBlock(n, label)
 	}
-	return f.listInPlace(v, append(slices.Clip(f.labels), label))
+	return f.replaceWithList(v, append(slices.Clip(f.labels), label))
 }
 
 // removeLabel removes the i-th label and keeps a comment beside it.
 func removeLabel(f file, i int) ([]byte, error) {
 	v, ok := f.front.find("labels")
 	if !ok {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	seq, isList := v.value.(*ast.SequenceNode)
 	if !isList {
-		return f.listInPlace(v, slices.Delete(slices.Clone(f.labels), i, i+1))
+		return f.replaceWithList(v, slices.Delete(slices.Clone(f.labels), i, i+1))
 	}
-	spans, ok := f.spans(seq)
+	spans, ok := f.labelSpans(seq)
 	if !ok || i >= len(spans) {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	if seq.IsFlowStyle {
 		return f.removeFlow(seq, spans, i)
@@ -46,8 +46,8 @@ func removeLabel(f file, i int) ([]byte, error) {
 	return f.removeBlock(spans[i])
 }
 
-// spans returns the positions of all entries that readHeader counts as labels, in order.
-func (f file) spans(n *ast.SequenceNode) ([]span, bool) {
+// labelSpans returns the positions of all entries that readHeader counts as labels, in order.
+func (f file) labelSpans(n *ast.SequenceNode) ([]span, bool) {
 	var all []span
 	for _, v := range n.Values {
 		if text, ok := scalar(v); ok && strings.TrimSpace(text) == "" {
@@ -65,15 +65,15 @@ func (f file) spans(n *ast.SequenceNode) ([]span, bool) {
 func (f file) addFlow(n *ast.SequenceNode, label string) ([]byte, error) {
 	open, end := f.front.offset(n.Start), f.front.offset(n.End)
 	raw := f.doc.raw
-	spans, ok := f.spans(n)
+	spans, ok := f.labelSpans(n)
 	if !ok || open < 0 || end < 0 || raw[open] != '[' || raw[end] != ']' || len(spans) != len(n.Values) {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	if len(spans) == 0 {
-		return splice(raw, open+1, open+1, asItem(label)), nil
+		return splice(raw, open+1, open+1, formatItem(label)), nil
 	}
 	last := spans[len(spans)-1].end
-	return splice(raw, last, last, ", "+asItem(label)), nil
+	return splice(raw, last, last, ", "+formatItem(label)), nil
 }
 
 func (f file) removeFlow(n *ast.SequenceNode, spans []span, i int) ([]byte, error) {
@@ -99,24 +99,24 @@ func (f file) removeFlow(n *ast.SequenceNode, spans []span, i int) ([]byte, erro
 		}
 	}
 	if open := f.front.offset(n.Start); open < 0 || start <= open {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	return splice(raw, start, end, ""), nil
 }
 
 func (f file) addBlock(n *ast.SequenceNode, label string) ([]byte, error) {
-	spans, ok := f.spans(n)
+	spans, ok := f.labelSpans(n)
 	if !ok || len(spans) == 0 {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	last := spans[len(spans)-1]
 	line := 1 + bytes.LastIndexByte(f.doc.raw[:last.start], '\n')
 	lead := string(f.doc.raw[line:last.start]) // indentation, dash, space
 	if strings.TrimSpace(lead) != "-" {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	at := last.end + len(f.doc.line(last.end))
-	return splice(f.doc.raw, at, at, lead+asItem(label)+f.doc.newline), nil
+	return splice(f.doc.raw, at, at, lead+formatItem(label)+f.doc.newline), nil
 }
 
 func (f file) removeBlock(s span) ([]byte, error) {
@@ -124,7 +124,7 @@ func (f file) removeBlock(s span) ([]byte, error) {
 	line := 1 + bytes.LastIndexByte(raw[:s.start], '\n')
 	lead := raw[line:s.start]
 	if string(bytes.TrimSpace(lead)) != "-" {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	dash := line + bytes.IndexByte(lead, '-')
 	rest := s.end + blanks(raw[s.end:])
@@ -132,18 +132,18 @@ func (f file) removeBlock(s span) ([]byte, error) {
 		return splice(raw, line, rest+nl, ""), nil
 	}
 	if raw[rest] != '#' {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
 	return splice(raw, dash, rest, ""), nil
 }
 
-// listInPlace replaces a text with commas by a list of labels.
-func (f file) listInPlace(v field, labels []string) ([]byte, error) {
+// replaceWithList replaces a text with commas by a list of labels.
+func (f file) replaceWithList(v field, labels []string) ([]byte, error) {
 	s, ok := f.span(v.value)
 	if !ok {
-		return nil, f.refuse("labels")
+		return nil, f.uneditableError("labels")
 	}
-	return splice(f.doc.raw, s.start, s.end, asList(labels)), nil
+	return splice(f.doc.raw, s.start, s.end, formatList(labels)), nil
 }
 
 // blanks counts the spaces and tabs at the start.

@@ -65,8 +65,8 @@ type Config struct {
 type Tracker struct {
 	cfg Config
 	dir string // absolute
-	// tried holds the files of the last listing whose labels can be edited, since trying takes longer than reading.
-	tried atomic.Pointer[map[[sha256.Size]byte]bool]
+	// editable holds the files of the last listing whose labels can be edited, since trying takes longer than reading.
+	editable atomic.Pointer[map[[sha256.Size]byte]bool]
 }
 
 var _ tracker.Tracker = (*Tracker)(nil)
@@ -94,13 +94,13 @@ func (t *Tracker) Name() string { return Name }
 
 // entry is one file of the folder, parsed.
 type entry struct {
-	name    string
-	key     string
-	file    file
-	updated time.Time
-	err     error              // not nil: a problem
-	gone    bool               // removed while the folder was read
-	tried   *[sha256.Size]byte // hash of file and query labels, if the labels can be edited; nil: not tried
+	name         string
+	key          string
+	file         file
+	updated      time.Time
+	err          error              // not nil: a problem
+	gone         bool               // removed while the folder was read
+	editableHash *[sha256.Size]byte // hash of file and query labels, if the labels can be edited; nil: not tried
 }
 
 // List reads every issue file and returns all open issues, whatever their labels, in the order of their file names. Problems
@@ -124,7 +124,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	}
 	states := make(map[string]blockerState, len(entries))
 	for _, e := range entries {
-		states[e.key] = e.blocks()
+		states[e.key] = e.blockerState()
 	}
 	var out tracker.Listing
 	for _, e := range entries {
@@ -132,17 +132,17 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			out.Problems = append(out.Problems, t.problem(e))
 			continue
 		}
-		if !e.file.open || !t.wants(e.file.header) {
+		if !e.file.open || !t.matchesSettings(e.file.header) {
 			continue
 		}
 		out.Issues = append(out.Issues, t.issue(e, func(key string) blockerState { return states[key] }))
-		for _, s := range e.file.front.slips() {
-			out.Problems = append(out.Problems, tracker.Problem{Where: t.where(e.name, lineIn(s)), Err: s, Kept: true})
+		for _, s := range e.file.front.fieldErrors() {
+			out.Problems = append(out.Problems, tracker.Problem{Where: t.location(e.name, lineIn(s)), Err: s, Kept: true})
 		}
 		for _, ref := range e.file.blockedBy {
 			if states[tracker.Key(ref.name)] == blockerMissing {
 				out.Problems = append(out.Problems, tracker.Problem{
-					Where: t.where(e.name, ref.line),
+					Where: t.location(e.name, ref.line),
 					Err:   fmt.Errorf("blocked_by %q is no issue, so this one stays blocked; correct the name or remove it", ref.name),
 				})
 			}
@@ -175,7 +175,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 			return blockerMissing
 		}
 		b := t.read(root, name)
-		return b.blocks()
+		return b.blockerState()
 	}), nil
 }
 
@@ -188,7 +188,7 @@ const (
 	blockerClosed
 )
 
-func (e entry) blocks() blockerState {
+func (e entry) blockerState() blockerState {
 	switch {
 	case e.gone:
 		return blockerMissing
@@ -202,7 +202,7 @@ func (e entry) blocks() blockerState {
 // first is the issue.
 func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q tracker.Query) ([]entry, error) {
 	var known map[[sha256.Size]byte]bool
-	if last := t.tried.Load(); last != nil {
+	if last := t.editable.Load(); last != nil {
 		known = *last
 	}
 	all, err := fanout.Map(ctx, files, func(ctx context.Context, name string) (entry, error) {
@@ -218,11 +218,11 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 	}
 	tried := make(map[[sha256.Size]byte]bool, len(all))
 	for _, e := range all {
-		if e.tried != nil {
-			tried[*e.tried] = true
+		if e.editableHash != nil {
+			tried[*e.editableHash] = true
 		}
 	}
-	t.tried.Store(&tried)
+	t.editable.Store(&tried)
 	kept := all[:0]
 	first := make(map[string]string, len(all))
 	for _, e := range all {
@@ -270,21 +270,21 @@ func (e *entry) tryLabels(q tracker.Query, known map[[sha256.Size]byte]bool) {
 	}
 	sum := sha256.Sum256(append([]byte(strings.Join(q.Labels, "\x00")+"\x00"), e.file.doc.raw...))
 	if !known[sum] {
-		_, e.err = change(e.file, tracker.Change{RemoveLabels: q.Labels, AddLabels: []string{"ralph-tries-a-label"}})
+		_, e.err = applyToFile(e.file, tracker.Change{RemoveLabels: q.Labels, AddLabels: []string{"ralph-tries-a-label"}})
 	}
 	if e.err == nil {
-		e.tried = &sum
+		e.editableHash = &sum
 	}
 }
 
 func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Issue {
 	i := tracker.Issue{
 		Key: e.key, ID: e.name, URL: filepath.Join(t.cfg.Dir, e.name),
-		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author, Raw: true,
+		Title: e.file.issueTitle(e.name), Body: e.file.doc.text(), Author: e.file.author, Raw: true,
 		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
 		Created: e.file.created, Updated: e.updated, Reported: new(string), Touches: e.file.touches,
 	}
-	if found := blocks(e.file.doc); len(found) > 0 {
+	if found := reportBlocks(e.file.doc); len(found) > 0 {
 		*i.Reported = found[len(found)-1].run
 	}
 	for _, ref := range e.file.blockedBy {
@@ -295,16 +295,16 @@ func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Is
 }
 
 func (t *Tracker) problem(e entry) tracker.Problem {
-	return tracker.Problem{Where: t.where(e.name, lineIn(e.err)), Err: e.err}
+	return tracker.Problem{Where: t.location(e.name, lineIn(e.err)), Err: e.err}
 }
 
-// where formats a line of a file like editors and compilers.
-func (t *Tracker) where(name string, line int) string {
+// location formats a line of a file like editors and compilers.
+func (t *Tracker) location(name string, line int) string {
 	return fmt.Sprintf("%s:%d", filepath.Join(t.cfg.Dir, name), line)
 }
 
-// wants applies the filters of the configuration.
-func (t *Tracker) wants(h header) bool {
+// matchesSettings applies the filters of the configuration.
+func (t *Tracker) matchesSettings(h header) bool {
 	mine := func(name string) bool { return strings.EqualFold(name, t.cfg.Assignee) }
 	return (t.cfg.Assignee == "" || slices.ContainsFunc(h.assignees, mine)) &&
 		(t.cfg.Milestone == "" || strings.EqualFold(h.milestone, t.cfg.Milestone))

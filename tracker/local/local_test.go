@@ -62,14 +62,14 @@ func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	b := trackertest.Backlog{Tracker: open(t, dir)}
 	for n, s := range seeds {
 		var front strings.Builder
-		fmt.Fprintf(&front, "# an issue\ntitle: %s\n", asItem(s.Title))
+		fmt.Fprintf(&front, "# an issue\ntitle: %s\n", formatItem(s.Title))
 		if s.Closed {
 			front.WriteString("state: 'closed' # by hand\n")
 		}
 		if len(s.Labels) > 0 {
 			var items []string
 			for _, l := range s.Labels {
-				items = append(items, asItem(l))
+				items = append(items, formatItem(l))
 			}
 			if n%2 == 0 {
 				fmt.Fprintf(&front, "labels: [%s]\n", strings.Join(items, ", "))

@@ -35,20 +35,20 @@ func markerAt(raw []byte, from int) int {
 	return len(raw)
 }
 
-// block is the position of one run's report in the file, from its first line to the end of its last.
-type block struct {
+// reportBlock is the position of one run's report in the file, from its first line to the end of its last.
+type reportBlock struct {
 	run        string
 	start, end int
 }
 
-// blocks returns the complete reports below the marker line. Text that a person wrote between them does not count.
-func blocks(d document) []block {
-	var found []block
-	var open *block
+// reportBlocks returns the complete reports below the marker line. Text that a person wrote between them does not count.
+func reportBlocks(d document) []reportBlock {
+	var found []reportBlock
+	var open *reportBlock
 	for _, m := range edgeLine().FindAllSubmatchIndex(d.raw[d.bodyEnd:], -1) {
 		kind, run := string(d.raw[d.bodyEnd+m[2]:d.bodyEnd+m[3]]), string(d.raw[d.bodyEnd+m[4]:d.bodyEnd+m[5]])
 		if kind == "report" {
-			open = &block{run: run, start: d.bodyEnd + m[0]}
+			open = &reportBlock{run: run, start: d.bodyEnd + m[0]}
 			continue
 		}
 		if open != nil && open.run == run {
@@ -63,10 +63,10 @@ func blocks(d document) []block {
 	return found
 }
 
-// below returns the start of the text below the last report, or the end of the file. After an incomplete report it is the end of
+// endOfReports returns the start of the text below the last report, or the end of the file. After an incomplete report it is the end of
 // the file, since the text may be part of that report.
-func below(d document) int {
-	found := blocks(d)
+func endOfReports(d document) int {
+	found := reportBlocks(d)
 	if len(found) == 0 {
 		return len(d.raw)
 	}
@@ -83,7 +83,7 @@ func setReport(d document, r tracker.Report) ([]byte, error) {
 		return nil, fmt.Errorf("run %q is not a plain name", r.Run)
 	}
 	text := d.render(r)
-	if found := blocks(d); len(found) > 0 {
+	if found := reportBlocks(d); len(found) > 0 {
 		last := found[len(found)-1]
 		return splice(d.raw, last.start, last.end, text), nil
 	}

@@ -13,7 +13,7 @@ import (
 
 func doc(t *testing.T, raw string) document {
 	t.Helper()
-	d, err := split([]byte(raw))
+	d, err := splitDocument([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestReportIsOne(t *testing.T) {
 			raw += "\nA person's note.\n"
 		}
 	}
-	if found := blocks(doc(t, raw)); len(found) != 1 || found[0].run != "run-8" {
+	if found := reportBlocks(doc(t, raw)); len(found) != 1 || found[0].run != "run-8" {
 		t.Errorf("reports kept: %+v", found)
 	}
 	if !strings.Contains(raw, "\nA person's note.\n") || strings.Contains(raw, "Report 7") || strings.Contains(raw, "\n\n\n") {
@@ -140,7 +140,7 @@ func TestReportIsContained(t *testing.T) {
 		"a\r<!-- ralph:end r -->\rb", "<!-- ralph:reports", strings.Repeat("☕", maxReport), "\xff\xfe", "", "---\nstate: closed\n---",
 	} {
 		raw := set(t, "Text.\n", "r", body)
-		found := blocks(doc(t, raw))
+		found := reportBlocks(doc(t, raw))
 		if len(found) != 1 || found[0].run != "r" || found[0].end != len(raw) {
 			t.Errorf("report %.60q: blocks %+v of %d bytes", body, found, len(raw))
 		}
@@ -165,13 +165,13 @@ func FuzzSetReport(f *testing.F) {
 	f.Add("---\ntitle: x\n---\r\nText.\n<!-- ralph:reports -->\n<!-- ralph:report r -->\nold\n<!-- ralph:end r -->\nmine", "a", "b")
 	f.Add("<!-- ralph:reports\n<!-- ralph:report q -->\n<!-- ralph:report r -->\n<!-- ralph:end q -->\n", "<!-- ralph:end r -->", "")
 	f.Fuzz(func(t *testing.T, raw, first, second string) {
-		d, err := split([]byte(raw))
-		if err != nil || len(raw) > 10000 || len(blocks(d)) > 1 {
+		d, err := splitDocument([]byte(raw))
+		if err != nil || len(raw) > 10000 || len(reportBlocks(d)) > 1 {
 			return
 		}
 		var out []byte
 		for _, body := range []string{first, second} {
-			before, err := split([]byte(raw))
+			before, err := splitDocument([]byte(raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func FuzzSetReport(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := split(out)
+			after, err := splitDocument(out)
 			if err != nil {
 				t.Fatalf("%q -> %q: %v", raw, out, err)
 			}
@@ -191,7 +191,7 @@ func FuzzSetReport(f *testing.F) {
 			}
 			raw = string(out)
 		}
-		if n := len(blocks(doc(t, raw))); n != 1 {
+		if n := len(reportBlocks(doc(t, raw))); n != 1 {
 			t.Fatalf("%q: %d reports", raw, n)
 		}
 	})
@@ -200,7 +200,7 @@ func FuzzSetReport(f *testing.F) {
 // without returns the file without its report, the marker line and line ends.
 func without(d document) []byte {
 	raw := d.raw
-	if b := blocks(d); len(b) > 0 {
+	if b := reportBlocks(d); len(b) > 0 {
 		raw = splice(raw, b[0].start, b[0].end, "")
 	}
 	raw = bytes.ReplaceAll(raw, []byte(markerLine), nil)

@@ -31,7 +31,7 @@ var errChanged = errors.New("changed meanwhile")
 // person may be editing.
 func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
-		d, err := split(raw)
+		d, err := splitDocument(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -47,12 +47,12 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 // Retract corrects the results of a run in the file. It does nothing if a later run has reported.
 func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c tracker.Change) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
-		d, err := split(raw)
+		d, err := splitDocument(raw)
 		if err != nil {
 			return nil, err
 		}
 		last := ""
-		if found := blocks(d); len(found) > 0 {
+		if found := reportBlocks(d); len(found) > 0 {
 			last = found[len(found)-1].run
 		}
 		switch { // run IDs sort by time
@@ -95,7 +95,7 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 		if err == nil && len(raw) == 0 {
 			// An editor that saves in place empties the file first. Replacing it now would lose the editor's text.
 			if try == maxTries {
-				return tracker.Problem{Where: t.where(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
+				return tracker.Problem{Where: t.location(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
 			}
 			_ = retry.Sleep(ctx, emptyPause) // the loop checks ctx
 			continue
@@ -105,7 +105,7 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 			next, err = edit(raw)
 		}
 		if err != nil {
-			return tracker.Problem{Where: t.where(name, lineIn(err)), Err: err}
+			return tracker.Problem{Where: t.location(name, lineIn(err)), Err: err}
 		}
 		if bytes.Equal(raw, next) {
 			return nil

@@ -22,12 +22,12 @@ const (
 // Text returns the file of a new issue.
 func (t *Tracker) Text(d tracker.Draft) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", asItem(strings.Join(strings.Fields(d.Title), " ")), asList(d.Labels))
+	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", formatItem(strings.Join(strings.Fields(d.Title), " ")), formatList(d.Labels))
 	if d.Priority != 0 {
 		fmt.Fprintf(&b, "priority: %d\n", d.Priority)
 	}
 	if len(d.BlockedBy) > 0 {
-		fmt.Fprintf(&b, "blocked_by: %s\n", asList(d.BlockedBy))
+		fmt.Fprintf(&b, "blocked_by: %s\n", formatList(d.BlockedBy))
 	}
 	fmt.Fprintf(&b, "---\n%s\n", strings.Trim(d.Body, "\n"))
 	return b.String()
@@ -43,7 +43,7 @@ func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error
 		return tracker.Issue{}, err
 	}
 	defer root.Close()
-	f, err := check(root, []byte(text))
+	f, err := parseNew(root, []byte(text))
 	if err != nil {
 		return tracker.Issue{}, tracker.Problem{Where: fmt.Sprintf("new issue:%d", lineIn(err)), Err: err}
 	}
@@ -52,7 +52,7 @@ func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error
 		return tracker.Issue{}, err
 	}
 	defer unlock()
-	name, err := freeName(root, f.titled(""))
+	name, err := freeName(root, f.issueTitle(""))
 	if err != nil {
 		return tracker.Issue{}, err
 	}
@@ -78,7 +78,7 @@ func (t *Tracker) Read(ctx context.Context, key string) (string, error) {
 	}
 	raw, _, err := readFile(root, name)
 	if err != nil {
-		return "", tracker.Problem{Where: t.where(name, 1), Err: err}
+		return "", tracker.Problem{Where: t.location(name, 1), Err: err}
 	}
 	return string(raw), nil
 }
@@ -94,18 +94,18 @@ func (t *Tracker) Rewrite(ctx context.Context, key, old, text string) error {
 		if string(raw) != old {
 			return nil, tracker.ErrChanged
 		}
-		_, err := check(root, []byte(text))
+		_, err := parseNew(root, []byte(text))
 		return []byte(text), err
 	})
 }
 
-// check parses a text as an issue, and rejects one without a title or with a blocker that does not exist.
-func check(root *os.Root, text []byte) (file, error) {
+// parseNew parses a text as an issue, and rejects one without a title or with a blocker that does not exist.
+func parseNew(root *os.Root, text []byte) (file, error) {
 	f, err := parse(text)
 	if err != nil {
 		return f, err
 	}
-	if f.titled("") == "" {
+	if f.issueTitle("") == "" {
 		return f, errorAt(1, "it has no title; write title: Fix the login")
 	}
 	for _, ref := range f.blockedBy {

@@ -26,7 +26,7 @@ type Fixed string
 
 // Token returns the token.
 func (f Fixed) Token(context.Context) (tracker.Token, error) {
-	return check(string(f), "the given token")
+	return parseToken(string(f), "the given token")
 }
 
 // Environment reads the token from the first of the named variables that is not empty.
@@ -43,7 +43,7 @@ func (e Environment) Token(context.Context) (tracker.Token, error) {
 	}
 	for _, name := range e.Names {
 		if v, ok := lookup(name); ok && strings.TrimSpace(v) != "" {
-			return check(v, "the variable "+name)
+			return parseToken(v, "the variable "+name)
 		}
 	}
 	return tracker.Token{}, fmt.Errorf("%w: set %s", ErrNone, strings.Join(e.Names, " or "))
@@ -63,7 +63,7 @@ func (f File) Token(context.Context) (tracker.Token, error) {
 	if err != nil {
 		return tracker.Token{}, fmt.Errorf("%w: read the token file: %w", ErrNone, err)
 	}
-	return check(string(b), "the token file "+string(f))
+	return parseToken(string(b), "the token file "+string(f))
 }
 
 // Command reads the token from the standard output of a program.
@@ -95,7 +95,7 @@ func (c Command) Token(ctx context.Context) (tracker.Token, error) {
 		message = strings.Join(strings.Fields(message), " ")
 		return tracker.Token{}, fmt.Errorf("%w: %s exited with %d: %s", ErrNone, c.Argv[0], exit.Code, message)
 	}
-	return check(out.String(), "the output of "+c.Argv[0])
+	return parseToken(out.String(), "the output of "+c.Argv[0])
 }
 
 // Observed reports each token of a source before its use, so that it can be redacted elsewhere.
@@ -122,8 +122,8 @@ func (o Observed) Renew(token tracker.Token) {
 
 const maxLength = 16 << 10 // bytes
 
-// check trims a token and rejects text that cannot be one.
-func check(s, where string) (tracker.Token, error) {
+// parseToken trims a token and rejects text that cannot be one.
+func parseToken(s, where string) (tracker.Token, error) {
 	s = strings.TrimSpace(s)
 	switch {
 	case s == "":
@@ -143,9 +143,9 @@ type Cached struct {
 	Early  time.Duration    // how long before its expiry a token is replaced; 0: 5 min
 	Now    func() time.Time // nil: time.Now
 
-	mu    sync.Mutex
-	token tracker.Token // guarded by mu
-	until time.Time     // guarded by mu
+	mu         sync.Mutex
+	token      tracker.Token // guarded by mu
+	validUntil time.Time     // guarded by mu
 }
 
 // Token returns the cached token or a new one. If the source fails, the cached token counts until it expires.
@@ -156,7 +156,7 @@ func (k *Cached) Token(ctx context.Context) (tracker.Token, error) {
 	if k.Now != nil {
 		at = k.Now()
 	}
-	if k.token.Secret != "" && at.Before(k.until) {
+	if k.token.Secret != "" && at.Before(k.validUntil) {
 		return k.token, nil
 	}
 	t, err := k.Source.Token(ctx)
@@ -167,9 +167,9 @@ func (k *Cached) Token(ctx context.Context) (tracker.Token, error) {
 		return tracker.Token{}, err
 	}
 	const usual = 5 * time.Minute
-	k.token, k.until = t, at.Add(usual)
+	k.token, k.validUntil = t, at.Add(usual)
 	if !t.Expires.IsZero() {
-		k.until = t.Expires.Add(-cmp.Or(max(k.Early, 0), usual))
+		k.validUntil = t.Expires.Add(-cmp.Or(max(k.Early, 0), usual))
 	}
 	return t, nil
 }
@@ -179,7 +179,7 @@ func (k *Cached) Renew(t tracker.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.token.Secret == t.Secret {
-		k.token, k.until = tracker.Token{}, time.Time{}
+		k.token, k.validUntil = tracker.Token{}, time.Time{}
 	}
 }
 

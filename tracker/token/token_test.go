@@ -86,15 +86,15 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// counter returns tok1, tok2, …, or err if that is set.
-type counter struct {
+// countingSource returns tok1, tok2, …, or err if that is set.
+type countingSource struct {
 	mu   sync.Mutex
 	n    int
 	ends time.Time
 	err  error
 }
 
-func (c *counter) Token(context.Context) (tracker.Token, error) {
+func (c *countingSource) Token(context.Context) (tracker.Token, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -107,7 +107,7 @@ func (c *counter) Token(context.Context) (tracker.Token, error) {
 func TestCached(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	source := &counter{ends: clock.Now().Add(time.Hour)}
+	source := &countingSource{ends: clock.Now().Add(time.Hour)}
 	k := &Cached{Source: source, Early: 10 * time.Minute, Now: clock.Now}
 	get := func() string {
 		t.Helper()
@@ -152,9 +152,9 @@ func TestCached(t *testing.T) {
 
 func TestObserved(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var secrets []string
 	inner := &Cached{Source: Fixed("first")}
-	source := Observed{Source: inner, OnSecret: func(secret string) { told = append(told, secret) }}
+	source := Observed{Source: inner, OnSecret: func(secret string) { secrets = append(secrets, secret) }}
 	token, err := source.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestObserved(t *testing.T) {
 	if _, err := (Observed{Source: Fixed(""), OnSecret: source.OnSecret}).Token(t.Context()); err == nil {
 		t.Error("no error for no token")
 	}
-	if !slices.Equal(told, []string{"first", "second"}) {
-		t.Errorf("told of %q", told)
+	if !slices.Equal(secrets, []string{"first", "second"}) {
+		t.Errorf("told of %q", secrets)
 	}
 }

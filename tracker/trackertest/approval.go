@@ -102,11 +102,11 @@ func taken(t *testing.T, h Host) {
 	s.Request(Request{By: s.Ralph, Head: "ralph/3", Title: "Ralph's", Body: "Closes #3"})
 	s.Request(Request{By: "ada", Head: "y", Title: "Old", Body: "Closes #4", State: "closed"})
 	s.Request(Request{By: "ada", Head: "z", Title: "Mentions", Body: "See #5"})
-	s.takenBy(t, s.Open(t), 5, map[string]string{"1": key(one) + " by ada closes it"})
+	s.checkTaken(t, s.Open(t), 5, map[string]string{"1": key(one) + " by ada closes it"})
 }
 
-// takenBy compares the Taken of each issue, in List and in Get.
-func (s *Site) takenBy(t *testing.T, f Forge, all int, want map[string]string) {
+// checkTaken compares the Taken of each issue, in List and in Get.
+func (s *Site) checkTaken(t *testing.T, f Forge, all int, want map[string]string) {
 	t.Helper()
 	issues := list(t, Backlog{Tracker: f})
 	if len(issues) != all {
@@ -140,16 +140,16 @@ func takenByOutsider(t *testing.T, h Host) {
 			fix := s.Request(Request{By: "ada", Head: "y", Title: "Fix", Body: "Closes #2"})
 			s.Request(Request{By: "grace", Head: "z", Title: "A reader's", Body: "Closes #5"})
 			s.Request(Request{By: "friend[bot]", Head: "b", Title: "A bot's", Body: "Closes #6"})
-			f, w := s.wired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
+			f, w := s.openWired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
 			list(t, Backlog{Tracker: f})
-			most := 1 + h.bots(1)
+			most := 1 + h.botChecks(1)
 			if hidden { // one request for each of the three authors
 				most += 3
 			}
-			if asked, _ := h.about(w.Calls()); asked != most {
+			if asked, _ := h.peopleCalls(w.Calls()); asked != most {
 				t.Errorf("%d requests about people, want %d", asked, most)
 			}
-			s.takenBy(t, f, 6, map[string]string{"2": key(fix) + " by ada closes it", "3": key(mine) + " by mallory closes it"})
+			s.checkTaken(t, f, 6, map[string]string{"2": key(fix) + " by ada closes it", "3": key(mine) + " by mallory closes it"})
 		})
 	}
 }
@@ -191,13 +191,13 @@ func unchanged(t *testing.T, h Host) {
 		s.Issue(Seed{Title: fmt.Sprint("Issue ", n), Labels: []string{"no-human"}})
 	}
 	dir := t.TempDir()
-	look := func() (keys []string, calls []forgetest.Call) { // with cron each sweep is a process
-		f, w := s.wired(t, func(c *forge.Config) { c.StateDir = dir })
+	sweep := func() (keys []string, calls []forgetest.Call) { // with cron each sweep is a process
+		f, w := s.openWired(t, func(c *forge.Config) { c.StateDir = dir })
 		keys = matching(t, Backlog{Tracker: f}, "no-human")
 		return keys, w.Calls()
 	}
-	first, _ := look()
-	again, calls := look()
+	first, _ := sweep()
+	again, calls := sweep()
 	if len(first) != issues {
 		t.Errorf("listed %d", len(first))
 	}
@@ -205,7 +205,7 @@ func unchanged(t *testing.T, h Host) {
 	if most := issues/100 + 2; len(calls) > most { // one to see that there is no further page, and one for requests or the spelling of labels
 		t.Errorf("%d requests, want at most %d", len(calls), most)
 	}
-	full := func(calls []forgetest.Call) (n int) {
+	countUncached := func(calls []forgetest.Call) (n int) {
 		for _, c := range calls {
 			if c.Status != 304 {
 				n++
@@ -213,12 +213,12 @@ func unchanged(t *testing.T, h Host) {
 		}
 		return n
 	}
-	if n := full(calls); n > 0 {
+	if n := countUncached(calls); n > 0 {
 		t.Errorf("%d of %+v were answered in full", n, calls)
 	}
 	s.Edit("ada", 150, "Changed", "")
-	if _, calls = look(); full(calls) != 1 {
-		t.Errorf("%d pages read anew after one issue changed", full(calls))
+	if _, calls = sweep(); countUncached(calls) != 1 {
+		t.Errorf("%d pages read anew after one issue changed", countUncached(calls))
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// talking returns a backlog with one issue, "1", and an open request of ralph's for it.
-func talking(t *testing.T, h Harness) (Backlog, tracker.Commander, int) {
+// commandBacklog returns a backlog with one issue, "1", and an open request of ralph's for it.
+func commandBacklog(t *testing.T, h Harness) (Backlog, tracker.Commander, int) {
 	t.Helper()
 	b := h.New(t, []Seed{{Name: "one", Title: "One", Labels: []string{"no-human"}}})
 	requester, ok := tracker.As[tracker.Requester](b.Tracker)
@@ -51,7 +51,7 @@ func commands(t *testing.T, c tracker.Commander) []tracker.Command {
 }
 
 func commandsFound(t *testing.T, h Harness) {
-	b, c, request := talking(t, h)
+	b, c, request := commandBacklog(t, h)
 	report(t, b, "1", tracker.Report{Run: "r", Body: "/ralph stop"})
 	equal(t, "commands before anybody speaks", commands(t, c), []tracker.Command(nil))
 	b.Site.Say("ada", 1, false, "Please /ralph retry")
@@ -78,7 +78,7 @@ func commandsFound(t *testing.T, h Harness) {
 }
 
 func commandsAnswered(t *testing.T, h Harness) {
-	b, c, request := talking(t, h)
+	b, c, request := commandBacklog(t, h)
 	for _, test := range []struct {
 		answer tracker.Answer
 		sign   string
@@ -114,9 +114,9 @@ func commandsAnswered(t *testing.T, h Harness) {
 	equal(t, "comments for the agent", len(get(t, b, "1").Comments), 0)
 }
 
-// repliedElsewhere answers commands that were not given on the forge, with text that the forge or ralph could take for a command.
-func repliedElsewhere(t *testing.T, h Harness) {
-	b, c, request := talking(t, h)
+// replyNotOnForge answers commands that were not given on the forge, with text that the forge or ralph could take for a command.
+func replyNotOnForge(t *testing.T, h Harness) {
+	b, c, request := commandBacklog(t, h)
 	for _, on := range []int{0, request} {
 		number := cmp.Or(on, 1)
 		command := tracker.Command{ID: "NEWID" + strconv.Itoa(on), Key: "1", Request: on, Verb: tracker.Fix, Elsewhere: true}
@@ -139,7 +139,7 @@ func repliedElsewhere(t *testing.T, h Harness) {
 }
 
 func reviewThreads(t *testing.T, h Harness) {
-	b, c, request := talking(t, h)
+	b, c, request := commandBacklog(t, h)
 	review := func() tracker.FollowUp {
 		t.Helper()
 		f, err := c.Review(t.Context(), "ralph/1")

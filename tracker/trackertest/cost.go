@@ -15,7 +15,7 @@ import (
 func CheckCost(t *testing.T, s *Site, document, column string) {
 	t.Helper()
 	ctx := t.Context()
-	f, w := s.wired(t)
+	f, w := s.openWired(t)
 	calls := func() int { return len(w.Calls()) }
 	issues := func(n int) (keys []string) {
 		for range n {

@@ -17,8 +17,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// looks returns all reads of a tracker, for the project of [Host.readable]. Each checks its result if there is no error.
-func looks(t *testing.T, approved tracker.Issue) map[string]func(Forge) error {
+// reads returns all reads of a tracker, for the project of [Host.readableSite]. Each checks its result if there is no error.
+func reads(t *testing.T, approved tracker.Issue) map[string]func(Forge) error {
 	prefix := tracker.FollowUpQuery{Prefix: "ralph/"}
 	return map[string]func(Forge) error{
 		"List": func(f Forge) error {
@@ -63,8 +63,8 @@ func looks(t *testing.T, approved tracker.Issue) map[string]func(Forge) error {
 	}
 }
 
-// readable returns a project with every kind of object that ralph reads, and its issue 1.
-func (h Host) readable(t *testing.T) (*Site, tracker.Issue) {
+// readableSite returns a project with every kind of object that ralph reads, and its issue 1.
+func (h Host) readableSite(t *testing.T) (*Site, tracker.Issue) {
 	t.Helper()
 	s := h.New(t)
 	s.Admit(Person{Name: "heidi", Writes: true})
@@ -82,15 +82,15 @@ func (h Host) readable(t *testing.T) (*Site, tracker.Issue) {
 	return s, get(t, Backlog{Tracker: s.Open(t)}, "1")
 }
 
-// eachLook calls check for each read, with its calls without faults, and with a function that returns the read on a new tracker.
-func (h Host) eachLook(t *testing.T, check func(t *testing.T, plain []forgetest.Call, again func(t *testing.T) (look func() error, w *forgetest.Wire))) {
-	s, issue := h.readable(t)
-	for name := range looks(t, issue) {
+// eachRead calls check for each read, with its calls without faults, and with a function that returns the read on a new tracker.
+func (h Host) eachRead(t *testing.T, check func(t *testing.T, plain []forgetest.Call, again func(t *testing.T) (look func() error, w *forgetest.Wire))) {
+	s, issue := h.readableSite(t)
+	for name := range reads(t, issue) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			again := func(t *testing.T) (func() error, *forgetest.Wire) {
-				f, w := s.wired(t)
-				return func() error { return looks(t, issue)[name](f) }, w
+				f, w := s.openWired(t)
+				return func() error { return reads(t, issue)[name](f) }, w
 			}
 			look, w := again(t)
 			if err := look(); err != nil {
@@ -101,11 +101,11 @@ func (h Host) eachLook(t *testing.T, check func(t *testing.T, plain []forgetest.
 	}
 }
 
-// lies: an answer without content is requested again. If it stays so, the tracker is unavailable: the result is never an empty
+// emptyAnswers: an answer without content is requested again. If it stays so, the tracker is unavailable: the result is never an empty
 // backlog, a lost label, an approval or a missing issue.
-func lies(t *testing.T, h Host) {
+func emptyAnswers(t *testing.T, h Host) {
 	people, plain := regexp.MustCompile(h.People), regexp.MustCompile(h.Plain)
-	h.eachLook(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
+	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
 		for path := range paths(calls) {
 			if people.MatchString(path) && strings.HasSuffix(path, h.PeopleList) { // then each account is looked up: see peopleUnknown
 				continue
@@ -143,8 +143,8 @@ func paths(calls []forgetest.Call) map[string]bool {
 	return out
 }
 
-// nth injects a fault into the n-th call.
-func nth(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
+// faultAtCall injects a fault into the n-th call.
+func faultAtCall(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 	return func(at int, _ forgetest.Call) *forgetest.Fault {
 		if at == n {
 			return &f
@@ -155,10 +155,10 @@ func nth(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 
 // tokenRefused: a refused token stops the sweep, at every call.
 func tokenRefused(t *testing.T, h Host) {
-	h.eachLook(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
+	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
 		for n, c := range calls {
 			look, w := again(t)
-			w.Inject(nth(n, forgetest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"Bad credentials"}`}))
+			w.Inject(faultAtCall(n, forgetest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"Bad credentials"}`}))
 			if err := look(); ClassOf(err) != Stop {
 				t.Errorf("401 at call %d, such as %s: %v, want *RefusedError", n, c.Path, err)
 			}
@@ -166,13 +166,13 @@ func tokenRefused(t *testing.T, h Host) {
 	})
 }
 
-// lateToShow: an issue that is not found is requested again before it counts as gone.
-func lateToShow(t *testing.T, h Host) {
+// lateIssue: an issue that is not found is requested again before it counts as gone.
+func lateIssue(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Issue(Seed{Title: "One"})
 	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
 		for times, want := range map[int]Class{1: Fine, 2: Gone} {
-			f, w := s.wired(t)
+			f, w := s.openWired(t)
 			left := times
 			w.Inject(func(_ int, c forgetest.Call) *forgetest.Fault {
 				if left--; !strings.HasSuffix(c.Path, "/issues/1") || left < 0 {
@@ -188,8 +188,8 @@ func lateToShow(t *testing.T, h Host) {
 	}
 }
 
-// do makes a call of the end of a run. The names are those of [Host.Routes].
-func (h Host) do(t *testing.T, name string, f Forge, approved tracker.Issue) error {
+// callRoute makes a call of the end of a run. The names are those of [Host.Routes].
+func (h Host) callRoute(t *testing.T, name string, f Forge, approved tracker.Issue) error {
 	t.Helper()
 	request := func(head string) error {
 		_, err := f.OpenRequest(t.Context(), tracker.Request{Head: head, Base: "main", Title: "Fix it", Body: "x"})
@@ -224,7 +224,7 @@ func (h Host) do(t *testing.T, name string, f Forge, approved tracker.Issue) err
 // lateCalls tests the table of docs/forges.md: the meaning of a permanent refusal, for each call at the end of a run. If only a
 // part of an issue is not found, the issue is not gone.
 func lateCalls(t *testing.T, h Host) {
-	s, issue := h.readable(t)
+	s, issue := h.readableSite(t)
 	if err := s.Open(t).Report(t.Context(), "1", tracker.Report{Run: "old", Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -249,19 +249,19 @@ func lateCalls(t *testing.T, h Host) {
 				{forgetest.Fault{Cut: true}, Away},
 				{forgetest.Fault{Reset: true}, Away},
 			} {
-				f, w := s.wired(t)
-				met := false
+				f, w := s.openWired(t)
+				injected := false
 				w.Inject(func(_ int, call forgetest.Call) *forgetest.Fault {
 					if !h.Routes[name].matches(call) {
 						return nil
 					}
-					met = true
+					injected = true
 					return &c.fault
 				})
-				err := h.do(t, name, f, issue)
+				err := h.callRoute(t, name, f, issue)
 				w.Inject(nil)
-				if got := ClassOf(err); got != c.want || !met {
-					t.Errorf("meets (%v) %+v: %v is %q, want %q", met, c.fault, err, got, c.want)
+				if got := ClassOf(err); got != c.want || !injected {
+					t.Errorf("meets (%v) %+v: %v is %q, want %q", injected, c.fault, err, got, c.want)
 				}
 			}
 		})
@@ -291,8 +291,8 @@ func faults() []forgetest.Fault {
 // errNotApproved leaves an issue to the next sweep.
 var errNotApproved = errors.New("not approved")
 
-// work makes a run's calls for issue 1, and repeats each step until it succeeds, like sweeps.
-func work(ctx context.Context, f Forge, token string) error {
+// workIssue makes a run's calls for issue 1, and repeats each step until it succeeds, like sweeps.
+func workIssue(ctx context.Context, f Forge, token string) error {
 	report := func(body string) func() error {
 		return func() error { return f.Report(ctx, "1", tracker.Report{Run: "run-1", Body: body}) }
 	}
@@ -342,7 +342,7 @@ func work(ctx context.Context, f Forge, token string) error {
 // faultAtEveryCall injects every fault into each call of a run, one at a time. Afterwards the issue is in the right state, with
 // one report and one request.
 func faultAtEveryCall(t *testing.T, h Host) {
-	fresh := func(t *testing.T) *Site {
+	newSite := func(t *testing.T) *Site {
 		s := h.New(t)
 		s.Issue(Seed{Title: "One", Body: "blocked by #2 and #9", Author: "mallory"})
 		s.Issue(Seed{Title: "Two"})
@@ -352,17 +352,17 @@ func faultAtEveryCall(t *testing.T, h Host) {
 		return s
 	}
 	plain := regexp.MustCompile(h.Plain)
-	s := fresh(t)
-	f, w := s.wired(t)
-	if err := work(t.Context(), f, s.Token); err != nil {
+	s := newSite(t)
+	f, w := s.openWired(t)
+	if err := workIssue(t.Context(), f, s.Token); err != nil {
 		t.Fatal(err)
 	}
 	for n := range w.Calls() {
 		t.Run(fmt.Sprint("call ", n), func(t *testing.T) {
 			t.Parallel()
 			for _, fault := range faults() {
-				s := fresh(t)
-				f, w := s.wired(t, func(c *forge.Config) {
+				s := newSite(t)
+				f, w := s.openWired(t, func(c *forge.Config) {
 					if fault.Hang {
 						c.HTTP.Timeout = 100 * time.Millisecond
 					}
@@ -374,7 +374,7 @@ func faultAtEveryCall(t *testing.T, h Host) {
 					return &fault
 				})
 				what := fmt.Sprintf("%+v", fault)
-				if err := work(t.Context(), f, s.Token); err != nil {
+				if err := workIssue(t.Context(), f, s.Token); err != nil {
 					t.Errorf("%s: %v", what, err)
 					continue
 				}
@@ -401,7 +401,7 @@ func isAnswer(method string, status int) bool {
 
 // hanging: a hanging call ends with its context and returns the cause.
 func hanging(t *testing.T, h Host) {
-	f, w := h.New(t).wired(t)
+	f, w := h.New(t).openWired(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.Inject(func(int, forgetest.Call) *forgetest.Fault {
 		cancel(errors.New("stopped"))
@@ -417,7 +417,7 @@ func tokenNotLogged(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Issue(Seed{Title: "One"})
 	var log strings.Builder
-	f, w := s.wired(t, func(c *forge.Config) {
+	f, w := s.openWired(t, func(c *forge.Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c.HTTP.Timeout = 100 * time.Millisecond
 	})
@@ -433,9 +433,9 @@ func tokenNotLogged(t *testing.T, h Host) {
 	}
 }
 
-// leadsElsewhere: the error for a server that redirects to a login page says so, and is not that of a moved project.
-func leadsElsewhere(t *testing.T, h Host) {
-	f, w := h.New(t).wired(t)
+// redirectsToLogin: the error for a server that redirects to a login page says so, and is not that of a moved project.
+func redirectsToLogin(t *testing.T, h Host) {
+	f, w := h.New(t).openWired(t)
 	w.Inject(func(int, forgetest.Call) *forgetest.Fault {
 		return &forgetest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"/users/sign_in"}}}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// crowd returns a site where 152 accounts write 250 comments on one issue: ada the first, and heidi, who may also write, the last.
-func crowd(t *testing.T, h Host) *Site {
+// crowdedSite returns a site where 152 accounts write 250 comments on one issue: ada the first, and heidi, who may also write, the last.
+func crowdedSite(t *testing.T, h Host) *Site {
 	t.Helper()
 	s := h.New(t)
 	s.Admit(Person{Name: "heidi", Writes: true})
@@ -26,8 +26,8 @@ func crowd(t *testing.T, h Host) *Site {
 	return s
 }
 
-// trusted reads the issue and returns the trusted authors of its comments, and the number of all comments.
-func trusted(t *testing.T, f Forge) (names string, all int) {
+// trustedAuthors reads the issue and returns the trusted authors of its comments, and the number of all comments.
+func trustedAuthors(t *testing.T, f Forge) (names string, all int) {
 	t.Helper()
 	i, err := f.Get(t.Context(), "1")
 	if err != nil {
@@ -42,34 +42,34 @@ func trusted(t *testing.T, f Forge) (names string, all int) {
 	return strings.Join(list, " "), len(i.Comments)
 }
 
-// crowdIsCheap: the people who may direct ralph are listed once, however many comment; another process makes conditional
+// crowdListedOnce: the people who may direct ralph are listed once, however many comment; another process makes conditional
 // requests.
-func crowdIsCheap(t *testing.T, h Host) {
-	s := crowd(t, h)
+func crowdListedOnce(t *testing.T, h Host) {
+	s := crowdedSite(t, h)
 	dir := t.TempDir()
 	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
-		f, w := s.wired(t, func(c *forge.Config) { c.StateDir = dir })
-		for n, calls := range []int{1 + h.bots(2), 0} { // the second read is in the same process
-			if names, all := trusted(t, f); names != "ada heidi" || all != 250 {
+		f, w := s.openWired(t, func(c *forge.Config) { c.StateDir = dir })
+		for n, calls := range []int{1 + h.botChecks(2), 0} { // the second read is in the same process
+			if names, all := trustedAuthors(t, f); names != "ada heidi" || all != 250 {
 				t.Errorf("trusted: %q of %d comments", names, all)
 			}
-			if asked, first := h.about(w.Calls()); asked != calls || n == 0 && first != want {
+			if asked, first := h.peopleCalls(w.Calls()); asked != calls || n == 0 && first != want {
 				t.Errorf("look %d: %d requests about people, want %d with status %d first, not %d", n+1, asked, calls, want, first)
 			}
 		}
 	}
 }
 
-// crowdBeyondTheCap: if ralph may not read the list, it looks up the last 50 accounts. Earlier ones are not trusted, but their
+// crowdBeyondLimit: if ralph may not read the list, it looks up the last 50 accounts. Earlier ones are not trusted, but their
 // comments are listed.
-func crowdBeyondTheCap(t *testing.T, h Host) {
-	s := crowd(t, h)
+func crowdBeyondLimit(t *testing.T, h Host) {
+	s := crowdedSite(t, h)
 	s.HidePeople()
-	f, w := s.wired(t)
-	if names, all := trusted(t, f); names != "heidi" || all != 250 {
+	f, w := s.openWired(t)
+	if names, all := trustedAuthors(t, f); names != "heidi" || all != 250 {
 		t.Errorf("trusted: %q of %d comments, want heidi of 250", names, all)
 	}
-	if asked, first := h.about(w.Calls()); asked != 1+50+h.bots(1) || first != http.StatusForbidden {
+	if asked, first := h.peopleCalls(w.Calls()); asked != 1+50+h.botChecks(1) || first != http.StatusForbidden {
 		t.Errorf("%d requests about people, the first answered %d; want the refused list, and 50", asked, first)
 	}
 }
@@ -88,20 +88,20 @@ func crowdOfReviewers(t *testing.T, h Host) {
 				s.Review(fmt.Sprint("eve-", i), n, "Delete it.")
 			}
 			s.Review("ada", n, "Please rename.")
-			f, w := s.wired(t)
-			found := followed(t, f)
+			f, w := s.openWired(t)
+			found := mustFollowUps(t, f)
 			if len(found) != 1 || !strings.Contains(found[0].Feedback, "Please rename.") || strings.Contains(found[0].Feedback, "Delete it.") {
 				t.Errorf("follow-ups %+v, want what ada says alone", found)
 			}
-			if asked, _ := h.about(w.Calls()); asked != most+h.bots(1) {
-				t.Errorf("%d requests about people, want %d", asked, most+h.bots(1))
+			if asked, _ := h.peopleCalls(w.Calls()); asked != most+h.botChecks(1) {
+				t.Errorf("%d requests about people, want %d", asked, most+h.botChecks(1))
 			}
 		})
 	}
 }
 
-// peopleUnfinished: beyond the page limit ralph looks up people who are not on the list.
-func peopleUnfinished(t *testing.T, h Host) {
+// peopleIncomplete: beyond the page limit ralph looks up people who are not on the list.
+func peopleIncomplete(t *testing.T, h Host) {
 	s := h.New(t)
 	for n := range 1100 {
 		s.Admit(Person{Name: fmt.Sprint("maintainer-", n), Writes: true})
@@ -110,15 +110,15 @@ func peopleUnfinished(t *testing.T, h Host) {
 	for _, who := range []string{"maintainer-1", "maintainer-1099", "mallory"} {
 		s.Say(who, n, false, "Hello.")
 	}
-	f, w := s.wired(t)
-	names, _ := trusted(t, f)
-	if asked, _ := h.about(w.Calls()); names != "maintainer-1 maintainer-1099" || asked != 10+2+h.bots(2) {
+	f, w := s.openWired(t)
+	names, _ := trustedAuthors(t, f)
+	if asked, _ := h.peopleCalls(w.Calls()); names != "maintainer-1 maintainer-1099" || asked != 10+2+h.botChecks(2) {
 		t.Errorf("trusted %q after %d requests, want both maintainers after ten pages and two questions", names, asked)
 	}
 }
 
-// atPath injects a fault into the calls with this path suffix.
-func atPath(end string, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
+// faultAtPath injects a fault into the calls with this path suffix.
+func faultAtPath(end string, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 	return func(_ int, c forgetest.Call) *forgetest.Fault {
 		if strings.HasSuffix(c.Path, end) {
 			return &f
@@ -131,13 +131,13 @@ func atPath(end string, f forgetest.Fault) func(int, forgetest.Call) *forgetest.
 func peopleFail(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Say("ada", s.Issue(Seed{Title: "One"}), false, "Hello.")
-	f, w := s.wired(t)
-	w.Inject(atPath(h.PeopleList, forgetest.Fault{Status: http.StatusBadGateway}))
+	f, w := s.openWired(t)
+	w.Inject(faultAtPath(h.PeopleList, forgetest.Fault{Status: http.StatusBadGateway}))
 	if _, err := f.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list who may write to the project") {
 		t.Errorf("Get = %v, want that the list failed", err)
 	}
 	w.Inject(nil)
-	if names, _ := trusted(t, f); names != "ada" {
+	if names, _ := trustedAuthors(t, f); names != "ada" {
 		t.Errorf("afterwards trusted: %q, want ada", names)
 	}
 }
@@ -163,11 +163,11 @@ func peopleUnknown(t *testing.T, h Host) {
 			n := s.Issue(Seed{Title: "One"})
 			s.Say("heidi", n, false, "Hello.")
 			s.Say("ivan", n, false, "Hello.")
-			f, w := s.wired(t)
-			w.Inject(atPath(h.PeopleList, forgetest.Fault{Status: c.status, Body: c.body}))
-			names, _ := trusted(t, f)
-			if asked, _ := h.about(w.Calls()); names != "heidi ivan" || asked != c.lists+2+h.bots(2) {
-				t.Errorf("trusted %q after %d requests, want both after %d", names, asked, c.lists+2+h.bots(2))
+			f, w := s.openWired(t)
+			w.Inject(faultAtPath(h.PeopleList, forgetest.Fault{Status: c.status, Body: c.body}))
+			names, _ := trustedAuthors(t, f)
+			if asked, _ := h.peopleCalls(w.Calls()); names != "heidi ivan" || asked != c.lists+2+h.botChecks(2) {
+				t.Errorf("trusted %q after %d requests, want both after %d", names, asked, c.lists+2+h.botChecks(2))
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func comments(t *testing.T, h Host) {
 	for i := range 230 { // several pages
 		s.Say(who[i%len(who)], n, false, "by "+who[i%len(who)])
 	}
-	f, w := s.wired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
+	f, w := s.openWired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
 	if err := f.Report(t.Context(), key(n), tracker.Report{Run: "run", Body: "Working."}); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func comments(t *testing.T, h Host) {
 			t.Errorf("comment %d is out of order", at)
 		}
 	}
-	if asked, _ := h.about(w.Calls()); asked != 1+h.bots(3) { // admin[bot] is one of the 3
-		t.Errorf("%d requests about people, want %d", asked, 1+h.bots(3))
+	if asked, _ := h.peopleCalls(w.Calls()); asked != 1+h.botChecks(3) { // admin[bot] is one of the 3
+		t.Errorf("%d requests about people, want %d", asked, 1+h.botChecks(3))
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// opened opens a request for the branch ralph/1.
-func opened(t *testing.T, f Forge, r tracker.Request) tracker.RequestRef {
+// mustOpenRequest opens a request for the branch ralph/1.
+func mustOpenRequest(t *testing.T, f Forge, r tracker.Request) tracker.RequestRef {
 	t.Helper()
 	r.Key, r.Head = "1", "ralph/1"
 	ref, err := f.OpenRequest(t.Context(), r)
@@ -27,8 +27,8 @@ func opened(t *testing.T, f Forge, r tracker.Request) tracker.RequestRef {
 	return ref
 }
 
-// numbered returns a request by its number.
-func (s *Site) numbered(t *testing.T, n int) Request {
+// requestByNumber returns a request by its number.
+func (s *Site) requestByNumber(t *testing.T, n int) Request {
 	t.Helper()
 	list := s.Requests()
 	at := slices.IndexFunc(list, func(r Request) bool { return r.Number == n })
@@ -41,14 +41,14 @@ func (s *Site) numbered(t *testing.T, n int) Request {
 // openRequest: a request is opened once, is updated by ralph, keeps people's changes, and is not written without a change.
 func openRequest(t *testing.T, h Host) {
 	s := h.New(t)
-	f, w := s.wired(t)
+	f, w := s.openWired(t)
 	r := tracker.Request{Base: "main", Title: "Fix", Body: "First.", Draft: true, Labels: []string{"ralph"},
 		Reviewers: []string{"ada", "nobody-at-all"}, Assignees: []string{"ada", "gone"}}
-	first := opened(t, f, r)
+	first := mustOpenRequest(t, f, r)
 	if !first.Draft || !strings.HasSuffix(first.URL, "/"+key(first.Number)) {
 		t.Errorf("opened %+v", first)
 	}
-	was := s.numbered(t, first.Number)
+	was := s.requestByNumber(t, first.Number)
 	want := Request{
 		Number: first.Number, By: s.Ralph, Head: "ralph/1", Base: "main", Title: was.Title, Body: "First.", Commit: was.Commit, State: "open",
 		Draft: true, Labels: []string{"ralph"}, Reviewers: []string{"ada"}, Assignees: []string{"ada"},
@@ -56,20 +56,20 @@ func openRequest(t *testing.T, h Host) {
 	equal(t, "request", was, want)
 	r.Reviewers, r.Assignees, r.Labels = []string{"ada"}, []string{"ada"}, []string{"Ralph"}
 	w.Calls()
-	equal(t, "opened again", opened(t, f, r), first)
+	equal(t, "opened again", mustOpenRequest(t, f, r), first)
 	for _, c := range w.Calls() {
 		if c.Method != http.MethodGet && !strings.HasSuffix(c.Path, "/graphql") {
 			t.Errorf("nothing has changed, yet: %s %s", c.Method, c.Path)
 		}
 	}
 	r.Draft, r.Title, r.Body = false, "Fix it", "Second."
-	if ref := opened(t, f, r); ref.Number != first.Number || ref.Draft {
+	if ref := mustOpenRequest(t, f, r); ref.Number != first.Number || ref.Draft {
 		t.Errorf("updated: %+v", ref)
 	}
 	want.Title, want.Body, want.Draft = "Fix it", "Second.", false
-	equal(t, "updated request", s.numbered(t, first.Number), want)
+	equal(t, "updated request", s.requestByNumber(t, first.Number), want)
 	s.Amend(first.Number, func(r *Request) { r.State = "closed" })
-	if ref := opened(t, f, r); ref.Number == first.Number || len(s.Requests()) != 2 {
+	if ref := mustOpenRequest(t, f, r); ref.Number == first.Number || len(s.Requests()) != 2 {
 		t.Errorf("after a person closed it: %+v, want a new one", ref)
 	}
 }
@@ -80,8 +80,8 @@ func requestAmongOthers(t *testing.T, h Host) {
 	type one struct{ by, base string }
 	const ralph = ""
 	for _, c := range []struct {
-		there []one
-		want  int // index of the request; len(there): a new one; -1: the last one is in the way
+		existing []one
+		want     int // index of the request; len(there): a new one; -1: the last one is in the way
 	}{
 		{[]one{{"ada", "main"}}, 0},
 		{[]one{{"ada", "release"}}, 1},
@@ -98,7 +98,7 @@ func requestAmongOthers(t *testing.T, h Host) {
 		s := h.New(t)
 		s.Admit(Person{Name: "grace"})
 		var numbers []int
-		for _, p := range c.there {
+		for _, p := range c.existing {
 			by := p.by
 			if by == ralph {
 				by = s.Ralph
@@ -109,25 +109,25 @@ func requestAmongOthers(t *testing.T, h Host) {
 		ref, err := s.Open(t).OpenRequest(t.Context(), request)
 		list := s.Requests()
 		if last := len(numbers) - 1; c.want < 0 {
-			says := fmt.Sprintf("%d by %s", numbers[last], c.there[last].by)
+			says := fmt.Sprintf("%d by %s", numbers[last], c.existing[last].by)
 			if !errors.Is(err, tracker.ErrOccupied) || !strings.Contains(err.Error(), says) || len(list) != len(numbers) {
-				t.Errorf("beside %+v: opened %+v, %v, want an error that names the last", c.there, ref, err)
+				t.Errorf("beside %+v: opened %+v, %v, want an error that names the last", c.existing, ref, err)
 			}
 			continue
 		}
 		if err != nil || len(list) <= c.want || ref.Number != list[c.want].Number || len(list) > max(len(numbers), c.want+1) {
-			t.Errorf("beside %+v: opened %+v, %v, want the one at %d of %+v", c.there, ref, err, c.want, list)
+			t.Errorf("beside %+v: opened %+v, %v, want the one at %d of %+v", c.existing, ref, err, c.want, list)
 			continue
 		}
 		r := list[c.want]
 		if ours := r.By == s.Ralph; r.Base != "main" || (r.Title == "x") != ours || (r.Body == "y") != ours {
-			t.Errorf("beside %+v: %+v", c.there, r)
+			t.Errorf("beside %+v: %+v", c.existing, r)
 		}
 	}
 }
 
-// requestUnsure loses the answer, or opens another request first: one call suffices, and there is one request.
-func requestUnsure(t *testing.T, h Host) {
+// requestUncertain loses the answer, or opens another request first: one call suffices, and there is one request.
+func requestUncertain(t *testing.T, h Host) {
 	route := h.Routes["open a request"]
 	for name, c := range map[string]struct {
 		fault *forgetest.Fault // injected into each call; nil: another request is opened first
@@ -144,7 +144,7 @@ func requestUnsure(t *testing.T, h Host) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := h.New(t)
-			f, w := s.wired(t)
+			f, w := s.openWired(t)
 			by := c.by
 			if by == "" {
 				by = s.Ralph
@@ -211,7 +211,7 @@ func requestsOwn(t *testing.T, h Host) {
 	}
 }
 
-func followed(t *testing.T, f Forge) []tracker.FollowUp {
+func mustFollowUps(t *testing.T, f Forge) []tracker.FollowUp {
 	t.Helper()
 	list, err := f.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
 	if err != nil {
@@ -282,7 +282,7 @@ func followUps(t *testing.T, h Host) {
 				return
 			}
 			is := got[0]
-			same := is.Key == "7" && is.Head == "ralph/7" && is.Request.Number == n && is.Commit == s.numbered(t, n).Commit
+			same := is.Key == "7" && is.Head == "ralph/7" && is.Request.Number == n && is.Commit == s.requestByNumber(t, n).Commit
 			if !same || is.Reason != c.want || is.At.IsZero() {
 				t.Errorf("follow-up %+v", is)
 			}

@@ -90,7 +90,7 @@ type Host struct {
 	// Plain matches the paths of answers that need no form or may be "not found", such as logs and permissions.
 	Plain  string
 	AtOnce int // number of requests that the tracker checks in parallel
-	// Routes are the calls at the end of a run, by the names in [Host.do].
+	// Routes are the calls at the end of a run, by the names in [Host.callRoute].
 	Routes map[string]Route
 }
 
@@ -100,17 +100,17 @@ func RunForge(t *testing.T, h Host) {
 		"CrowdOfReviewers": crowdOfReviewers, "PeopleFail": peopleFail, "PeopleUnknown": peopleUnknown, "Comments": comments,
 		"Approved": approved, "TextBeforeLabel": textBeforeLabel, "Taken": taken, "TakenByOutsider": takenByOutsider, "Filters": filters,
 		"ReportForged": reportForged, "ReportTwice": reportTwice, "ReportRuns": reportRuns, "ReportTooLong": reportTooLong,
-		"OpenRequest": openRequest, "RequestAmongOthers": requestAmongOthers, "RequestUnsure": requestUnsure, "RequestRefused": requestRefused,
-		"RequestsOwn": requestsOwn, "FollowUps": followUps, "FollowUpsSideBySide": followUpsSideBySide, "Lies": lies,
-		"TokenRefused": tokenRefused, "LateToShow": lateToShow, "LateCalls": lateCalls, "Hanging": hanging, "TokenNotLogged": tokenNotLogged,
-		"LeadsElsewhere": leadsElsewhere,
+		"OpenRequest": openRequest, "RequestAmongOthers": requestAmongOthers, "RequestUnsure": requestUncertain, "RequestRefused": requestRefused,
+		"RequestsOwn": requestsOwn, "FollowUps": followUps, "FollowUpsSideBySide": followUpsSideBySide, "Lies": emptyAnswers,
+		"TokenRefused": tokenRefused, "LateToShow": lateIssue, "LateCalls": lateCalls, "Hanging": hanging, "TokenNotLogged": tokenNotLogged,
+		"LeadsElsewhere": redirectsToLogin,
 	})
 }
 
 // RunForgeLarge runs the cases with many people, issues or rounds, which are slow under the race detector.
 func RunForgeLarge(t *testing.T, h Host) {
 	h.run(t, map[string]func(*testing.T, Host){
-		"CrowdIsCheap": crowdIsCheap, "CrowdBeyondTheCap": crowdBeyondTheCap, "PeopleUnfinished": peopleUnfinished, "Unchanged": unchanged,
+		"CrowdIsCheap": crowdListedOnce, "CrowdBeyondTheCap": crowdBeyondLimit, "PeopleUnfinished": peopleIncomplete, "Unchanged": unchanged,
 		"FaultAtEveryCall": faultAtEveryCall,
 	})
 }
@@ -124,15 +124,15 @@ func (h Host) run(t *testing.T, cases map[string]func(*testing.T, Host)) {
 	}
 }
 
-// wired opens a tracker whose requests pass through a wire.
-func (s *Site) wired(t *testing.T, edits ...func(*forge.Config)) (Forge, *forgetest.Wire) {
+// openWired opens a tracker whose requests pass through a wire.
+func (s *Site) openWired(t *testing.T, edits ...func(*forge.Config)) (Forge, *forgetest.Wire) {
 	t.Helper()
 	w := forgetest.NewWire(t)
 	return s.Open(t, append(edits, func(c *forge.Config) { c.HTTP.Base = w })...), w
 }
 
-// about returns the number of calls about people, and the status of the first.
-func (h Host) about(calls []forgetest.Call) (n, first int) {
+// peopleCalls returns the number of calls about people, and the status of the first.
+func (h Host) peopleCalls(calls []forgetest.Call) (n, first int) {
 	people := regexp.MustCompile(h.People)
 	calls = slices.DeleteFunc(calls, func(c forgetest.Call) bool { return !people.MatchString(c.Path) })
 	if len(calls) == 0 {
@@ -141,8 +141,8 @@ func (h Host) about(calls []forgetest.Call) (n, first int) {
 	return len(calls), calls[0].Status
 }
 
-// bots returns the number of requests that check whether trusted people are bots.
-func (h Host) bots(trusted int) int {
+// botChecks returns the number of requests that check whether trusted people are bots.
+func (h Host) botChecks(trusted int) int {
 	if h.AsksBots {
 		return trusted
 	}

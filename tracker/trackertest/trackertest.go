@@ -71,29 +71,29 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"ListFilters", "", listFilters},
 		{"ListFields", "", listFields},
-		{"ListPriority", unless(h.NoPriority, "priorities"), listPriority},
-		{"ListAuthor", unless(h.NoAuthor, "authors and dates that can be seeded"), listAuthor},
+		{"ListPriority", missingCapability(h.NoPriority, "priorities"), listPriority},
+		{"ListAuthor", missingCapability(h.NoAuthor, "authors and dates that can be seeded"), listAuthor},
 		{"ListAllPages", "", listAllPages},
 		{"GetFollowsState", "", getFollowsState},
 		{"UnknownKey", "", unknownKey},
 		{"HostileText", "", hostileText},
-		{"Blockers", unless(h.NoBlockers, "blockers"), blockers},
+		{"Blockers", missingCapability(h.NoBlockers, "blockers"), blockers},
 		{"Cancelled", "", cancelled},
-		{"Turns", unless(!h.Commands, "project on a forge"), turns},
-		{"WithoutToken", unless(h.WithToken == nil, "tokens"), withoutToken},
-		{"ReadOnlyRefuses", unless(!h.ReadOnly, "refusal of writes"), readOnlyRefuses},
-		{"ReportReplaced", unless(h.ReadOnly, "writes"), reportReplaced},
-		{"ReportNotInBody", unless(h.ReadOnly, "writes"), reportNotInBody},
-		{"WritesKeepText", unless(h.ReadOnly, "writes"), writesKeepText},
-		{"ChangeIdempotent", unless(h.ReadOnly, "writes"), changeIdempotent},
-		{"ChangeIgnoreCase", unless(h.ReadOnly, "writes"), changeIgnoreCase},
-		{"Close", unless(h.ReadOnly, "writes"), closeIssue},
-		{"BlockerCloses", cmp.Or(unless(h.ReadOnly, "writes"), unless(h.NoBlockers, "blockers")), blockerCloses},
-		{"CommandsFound", unless(!h.Commands, "commands"), commandsFound},
-		{"CommandsAnswered", unless(!h.Commands, "commands"), commandsAnswered},
-		{"RepliedElsewhere", unless(!h.Commands, "commands"), repliedElsewhere},
-		{"ReviewThreads", unless(!h.Commands, "commands"), reviewThreads},
-		{"Concurrent", unless(h.ReadOnly, "writes"), concurrent},
+		{"Turns", missingCapability(!h.Commands, "project on a forge"), turns},
+		{"WithoutToken", missingCapability(h.WithToken == nil, "tokens"), withoutToken},
+		{"ReadOnlyRefuses", missingCapability(!h.ReadOnly, "refusal of writes"), readOnlyRefuses},
+		{"ReportReplaced", missingCapability(h.ReadOnly, "writes"), reportReplaced},
+		{"ReportNotInBody", missingCapability(h.ReadOnly, "writes"), reportNotInBody},
+		{"WritesKeepText", missingCapability(h.ReadOnly, "writes"), writesKeepText},
+		{"ChangeIdempotent", missingCapability(h.ReadOnly, "writes"), changeIdempotent},
+		{"ChangeIgnoreCase", missingCapability(h.ReadOnly, "writes"), changeIgnoreCase},
+		{"Close", missingCapability(h.ReadOnly, "writes"), closeIssue},
+		{"BlockerCloses", cmp.Or(missingCapability(h.ReadOnly, "writes"), missingCapability(h.NoBlockers, "blockers")), blockerCloses},
+		{"CommandsFound", missingCapability(!h.Commands, "commands"), commandsFound},
+		{"CommandsAnswered", missingCapability(!h.Commands, "commands"), commandsAnswered},
+		{"RepliedElsewhere", missingCapability(!h.Commands, "commands"), replyNotOnForge},
+		{"ReviewThreads", missingCapability(!h.Commands, "commands"), reviewThreads},
+		{"Concurrent", missingCapability(h.ReadOnly, "writes"), concurrent},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,8 +105,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// unless returns the capability if it is missing, otherwise "".
-func unless(missing bool, capability string) string {
+// missingCapability returns the capability if it is missing, otherwise "".
+func missingCapability(missing bool, capability string) string {
 	if missing {
 		return capability
 	}
@@ -191,15 +191,15 @@ func listFilters(t *testing.T, h Harness) {
 	equal(t, "by a label nothing has", len(matching(t, b, "nothing")), 0)
 }
 
-// both returns the only issue of a new backlog, as read by List and by Get.
-func both(t *testing.T, h Harness, seed Seed) (Backlog, map[string]tracker.Issue) {
+// readBothWays returns the only issue of a new backlog, as read by List and by Get.
+func readBothWays(t *testing.T, h Harness, seed Seed) (Backlog, map[string]tracker.Issue) {
 	t.Helper()
 	b := h.New(t, []Seed{seed})
 	return b, map[string]tracker.Issue{"List": list(t, b)[0], "Get": get(t, b, b.Keys[0])}
 }
 
 func listFields(t *testing.T, h Harness) {
-	b, issues := both(t, h, Seed{
+	b, issues := readBothWays(t, h, Seed{
 		Name: "login", Title: "Fix the login", Body: "It is slow.\n\nVery.", Labels: []string{"no-human", "type: bug"},
 	})
 	for from, i := range issues {
@@ -216,7 +216,7 @@ func listFields(t *testing.T, h Harness) {
 }
 
 func listPriority(t *testing.T, h Harness) {
-	_, issues := both(t, h, Seed{Name: "login", Title: "Fix", Labels: []string{"type: bug"}, Priority: 2})
+	_, issues := readBothWays(t, h, Seed{Name: "login", Title: "Fix", Labels: []string{"type: bug"}, Priority: 2})
 	for from, i := range issues {
 		equal(t, from+" priority", i.Priority, 2)
 	}
@@ -224,7 +224,7 @@ func listPriority(t *testing.T, h Harness) {
 
 func listAuthor(t *testing.T, h Harness) {
 	created := time.Date(2026, 1, 31, 12, 30, 0, 0, time.UTC)
-	_, issues := both(t, h, Seed{Name: "login", Title: "Fix", Author: "ada", Created: created})
+	_, issues := readBothWays(t, h, Seed{Name: "login", Title: "Fix", Author: "ada", Created: created})
 	for from, i := range issues {
 		equal(t, from+" author", i.Author, "ada")
 		equal(t, from+" created", i.Created.UTC(), created)
@@ -275,8 +275,8 @@ func unknownKey(t *testing.T, h Harness) {
 	}
 }
 
-// hostile seeds issues whose text looks like syntax, and returns a check that it is unchanged.
-func hostile(t *testing.T, h Harness) (Backlog, func(when string)) {
+// hostileBacklog seeds issues whose text looks like syntax, and returns a check that it is unchanged.
+func hostileBacklog(t *testing.T, h Harness) (Backlog, func(when string)) {
 	t.Helper()
 	titles := []string{
 		"!`rm -rf ~` $(reboot) {{KEY}}", `"quoted" and 'quoted': # not a comment`, "- [x] & *y | z > w % @v",
@@ -303,12 +303,12 @@ func hostile(t *testing.T, h Harness) (Backlog, func(when string)) {
 }
 
 func hostileText(t *testing.T, h Harness) {
-	_, check := hostile(t, h)
+	_, check := hostileBacklog(t, h)
 	check("as seeded")
 }
 
 func writesKeepText(t *testing.T, h Harness) {
-	b, check := hostile(t, h)
+	b, check := hostileBacklog(t, h)
 	for _, key := range b.Keys {
 		report(t, b, key, tracker.Report{Run: "run-1", Body: "Done."})
 		change(t, b, key, tracker.Change{AddLabels: []string{"ralph"}, RemoveLabels: []string{"no-human"}})

@@ -64,11 +64,11 @@ func ClassOf(err error) Class {
 // turns: an issue counts as gone only if nothing is wrong with the project; otherwise the error is about the project. Nothing is
 // written to another project.
 func turns(t *testing.T, h Harness) {
-	type wants struct {
+	type expected struct {
 		get, list, write, other Class
 		fix                     string // part of the error about the project
 	}
-	for turn, want := range map[Turn]wants{
+	for turn, want := range map[Turn]expected{
 		Transferred: {Gone, Fine, Gone, Fine, ""},
 		Unseen:      {Gone, Fine, Gone, Fine, ""},
 		Deleted:     {Gone, Fine, Gone, Fine, ""},

@@ -22,7 +22,7 @@ type Fault struct {
 }
 
 // Apply writes the faulty answer. The true answer is nil if the request took no effect.
-func (f Fault) Apply(w http.ResponseWriter, r *http.Request, done <-chan struct{}, truth []byte) {
+func (f Fault) Apply(w http.ResponseWriter, r *http.Request, done <-chan struct{}, realAnswer []byte) {
 	switch {
 	case f.Hang:
 		select {
@@ -36,11 +36,11 @@ func (f Fault) Apply(w http.ResponseWriter, r *http.Request, done <-chan struct{
 	maps.Copy(w.Header(), f.Header)
 	w.Header().Set("Content-Type", cmp.Or(f.Header.Get("Content-Type"), "application/json; charset=utf-8"))
 	if f.Cut {
-		if len(truth) == 0 {
-			truth = []byte(`{"id": 1, "title": "something"}`)
+		if len(realAnswer) == 0 {
+			realAnswer = []byte(`{"id": 1, "title": "something"}`)
 		}
-		w.Header().Set("Content-Length", strconv.Itoa(len(truth)+10))
-		_, _ = w.Write(truth[:len(truth)/2]) // the client may be gone
+		w.Header().Set("Content-Length", strconv.Itoa(len(realAnswer)+10))
+		_, _ = w.Write(realAnswer[:len(realAnswer)/2]) // the client may be gone
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(f.Status)

@@ -80,7 +80,7 @@ func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if fault == nil {
 		resp, err = w.base.RoundTrip(r)
 	} else {
-		resp, err = w.fail(r, *fault)
+		resp, err = w.injectFault(r, *fault)
 	}
 	if err == nil {
 		w.mu.Lock()
@@ -90,16 +90,16 @@ func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fail makes the request if the fault has an effect, and lets the fault server answer.
-func (w *Wire) fail(r *http.Request, f Fault) (*http.Response, error) {
-	var truth []byte
+// injectFault makes the request if the fault has an effect, and lets the fault server answer.
+func (w *Wire) injectFault(r *http.Request, f Fault) (*http.Response, error) {
+	var realAnswer []byte
 	if f.Effect {
 		resp, err := w.base.RoundTrip(r.Clone(r.Context()))
 		if err != nil {
 			return nil, err
 		}
 		defer resp.Body.Close()
-		if truth, err = io.ReadAll(resp.Body); err != nil {
+		if realAnswer, err = io.ReadAll(resp.Body); err != nil {
 			return nil, err
 		}
 	} else if r.Body != nil {
@@ -109,7 +109,7 @@ func (w *Wire) fail(r *http.Request, f Fault) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	path := "/" + strconv.Itoa(len(w.pending))
-	w.pending[path] = func(rw http.ResponseWriter, q *http.Request) { f.Apply(rw, q, nil, truth) }
+	w.pending[path] = func(rw http.ResponseWriter, q *http.Request) { f.Apply(rw, q, nil, realAnswer) }
 	w.mu.Unlock()
 	q := r.Clone(r.Context())
 	q.URL, q.Host = &url.URL{Scheme: "http", Host: w.faults, Path: path}, ""

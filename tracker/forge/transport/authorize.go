@@ -13,18 +13,18 @@ const userAgent = "ralph"
 // Bearer sets the token as a bearer token.
 func Bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
 
-// authorize adds the token to requests to the forge's own host only, since an answer may redirect elsewhere. It renews a
+// authorizer adds the token to requests to the forge's own host only, since an answer may redirect elsewhere. It renews a
 // rejected token once.
-type authorize struct {
+type authorizer struct {
 	next   http.RoundTripper
-	home   *url.URL
+	apiURL *url.URL
 	source tracker.TokenSource
 }
 
-func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.Header.Set("User-Agent", userAgent)
-	if a.source == nil || !sameHost(a.home, r.URL) {
+	if a.source == nil || !sameHost(a.apiURL, r.URL) {
 		out.Header.Del("Authorization")
 		return a.next.RoundTrip(out)
 	}
@@ -45,24 +45,24 @@ func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	renewer.Renew(t)
-	fresh, err := a.source.Token(r.Context())
-	if err != nil || fresh.Secret == t.Secret {
+	renewed, err := a.source.Token(r.Context())
+	if err != nil || renewed.Secret == t.Secret {
 		return resp, nil //nolint:nilerr // the refusal tells more than "no other token"
 	}
-	again, err := rewind(r)
+	again, err := copyRequest(r)
 	if err != nil {
 		return nil, err
 	}
 	again.Header.Set("User-Agent", userAgent)
-	Bearer(again, fresh)
+	Bearer(again, renewed)
 	return a.next.RoundTrip(again)
 }
 
 // sameHost reports whether both have the same scheme, host and port.
 func sameHost(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// rewind copies a request for another try, with its body from the start.
-func rewind(r *http.Request) (*http.Request, error) {
+// copyRequest copies a request for another try, with its body from the start.
+func copyRequest(r *http.Request) (*http.Request, error) {
 	out := r.Clone(r.Context())
 	if r.Body == nil || r.Body == http.NoBody {
 		return out, nil

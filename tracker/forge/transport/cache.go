@@ -14,31 +14,31 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport/store"
 )
 
-// conditional caches answers and revalidates them: an unchanged page costs neither rate limit nor body. An answer is reused
+// cachingTransport caches answers and revalidates them: an unchanged page costs neither rate limit nor body. An answer is reused
 // only for the identity that requested it.
-type conditional struct {
+type cachingTransport struct {
 	next   http.RoundTripper
 	store  *store.Store
 	source tracker.TokenSource
-	home   *url.URL
+	apiURL *url.URL
 	log    *slog.Logger
 }
 
-func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet || r.Header.Get("Range") != "" || intentOf(r.Context()).tail > 0 || !sameHost(c.home, r.URL) {
+func (c *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || r.Header.Get("Range") != "" || intentOf(r.Context()).tail > 0 || !sameHost(c.apiURL, r.URL) {
 		return c.next.RoundTrip(r)
 	}
-	name, err := c.name(r)
+	name, err := c.cacheKey(r)
 	if err != nil {
 		return nil, err
 	}
 	old, known := c.store.Get(name)
-	known = known && !intentOf(r.Context()).fresh
+	known = known && !intentOf(r.Context()).bypassCache
 	if check := intentOf(r.Context()).check; known && check != nil {
 		known = check(old.Body) == nil // another version of ralph may have cached it with a weaker check
 	}
 	out := r.Clone(r.Context())
-	if intentOf(r.Context()).fresh {
+	if intentOf(r.Context()).bypassCache {
 		out.Header.Set("Cache-Control", "no-cache") // for proxies
 	}
 	if known {
@@ -53,14 +53,14 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if known && resp.StatusCode == http.StatusNotModified {
-		return revive(old, r, resp), nil
+		return cachedResponse(old, r, resp), nil
 	}
-	c.remember(name, resp)
+	c.storeAnswer(name, resp)
 	return resp, nil
 }
 
-// name returns the cache key: a hash of URL, media type and identity.
-func (c *conditional) name(r *http.Request) (string, error) {
+// cacheKey returns the cache key: a hash of URL, media type and identity.
+func (c *cachingTransport) cacheKey(r *http.Request) (string, error) {
 	h := sha256.New()
 	for _, part := range []string{r.URL.String(), r.Header.Get("Accept")} {
 		_, _ = io.WriteString(h, part+"\x00") // a hash never fails
@@ -79,7 +79,7 @@ func (c *conditional) name(r *http.Request) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (c *conditional) remember(name string, resp *http.Response) {
+func (c *cachingTransport) storeAnswer(name string, resp *http.Response) {
 	e := store.Entry{ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified")}
 	if resp.StatusCode != http.StatusOK || (e.ETag == "" && e.LastModified == "") || !isJSON(resp.Header) {
 		return
@@ -96,8 +96,8 @@ func (c *conditional) remember(name string, resp *http.Response) {
 	}
 }
 
-// revive returns the full answer for a cached entry that the forge reports as unchanged.
-func revive(e store.Entry, r *http.Request, unchanged *http.Response) *http.Response {
+// cachedResponse returns the full answer for a cached entry that the forge reports as unchanged.
+func cachedResponse(e store.Entry, r *http.Request, unchanged *http.Response) *http.Response {
 	h := unchanged.Header.Clone()
 	h.Set("Content-Type", e.ContentType)
 	if h.Get("Link") == "" && e.Link != "" {

@@ -17,7 +17,7 @@ func tagged(w http.ResponseWriter, r *http.Request, body string) {
 		return
 	}
 	w.Header().Set("Link", `<http://x/?page=2>; rel="next"`)
-	say(w, 200, `{"v":"`+body+`"}`)
+	writeJSON(w, 200, `{"v":"`+body+`"}`)
 }
 
 func TestConditionalRequests(t *testing.T) {
@@ -28,12 +28,12 @@ func TestConditionalRequests(t *testing.T) {
 	g := newRig(t, Config{CacheDir: dir}, answer)
 	want := func(token, body string, conditional bool) {
 		t.Helper()
-		g.again(Config{CacheDir: dir, Source: fixed(token)})
+		g.reopen(Config{CacheDir: dir, Source: fixedToken(token)})
 		status, got, err := g.get("/x?page=1")
 		if err != nil || status != 200 || got != `{"v":"`+body+`"}` {
 			t.Errorf("%d %s, %v; want %s", status, got, err, body)
 		}
-		if sent := g.seen[len(g.seen)-1].Header.Get("If-None-Match") != ""; sent != conditional {
+		if sent := g.requests[len(g.requests)-1].Header.Get("If-None-Match") != ""; sent != conditional {
 			t.Errorf("conditional is %v", sent)
 		}
 	}
@@ -69,8 +69,8 @@ func TestConditionalRequests(t *testing.T) {
 func TestNotKept(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(w http.ResponseWriter){
-		"no tag":    func(w http.ResponseWriter) { say(w, 200, `{}`) },
-		"a refusal": func(w http.ResponseWriter) { w.Header().Set("ETag", `"x"`); say(w, 404, `{}`) },
+		"no tag":    func(w http.ResponseWriter) { writeJSON(w, 200, `{}`) },
+		"a refusal": func(w http.ResponseWriter) { w.Header().Set("ETag", `"x"`); writeJSON(w, 404, `{}`) },
 		"no JSON":   func(w http.ResponseWriter) { w.Header().Set("ETag", `"x"`); _, _ = w.Write([]byte("plain text here")) },
 	} {
 		t.Run(name, func(t *testing.T) {

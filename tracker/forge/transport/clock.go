@@ -26,13 +26,13 @@ func (realClock) Sleep(ctx context.Context, d time.Duration) error { return retr
 type skew struct {
 	clock Clock
 
-	mu    sync.Mutex
-	known bool
-	by    time.Duration // this machine's clock minus the forge's; guarded by mu
+	mu     sync.Mutex
+	known  bool
+	offset time.Duration // this machine's clock minus the forge's; guarded by mu
 }
 
-// note measures one answer. Date has whole seconds and the answer took time, so less than two seconds count as zero.
-func (s *skew) note(h http.Header) {
+// record measures one answer. Date has whole seconds and the answer took time, so less than two seconds count as zero.
+func (s *skew) record(h http.Header) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return
@@ -46,16 +46,16 @@ func (s *skew) note(h http.Header) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.by, s.known = by, true
+	s.offset, s.known = by, true
 }
 
-func (s *skew) ahead() (time.Duration, bool) {
+func (s *skew) clockOffset() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by, s.known
+	return s.offset, s.known
 }
 
 func (s *skew) now() time.Time {
-	by, _ := s.ahead()
+	by, _ := s.clockOffset()
 	return s.clock.Now().Add(-by)
 }

@@ -69,28 +69,28 @@ func FuzzDecode(f *testing.F) {
 // A malformed answer is requested again, a few times, and never cached.
 func TestMisformedAnswer(t *testing.T) {
 	t.Parallel()
-	for lies, want := range map[int]int{1: 2, retry.Attempts - 1: retry.Attempts, 100: retry.Attempts} {
+	for badAnswers, want := range map[int]int{1: 2, retry.Attempts - 1: retry.Attempts, 100: retry.Attempts} {
 		g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(n int, w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("If-None-Match") != "" {
 				t.Error("an incomplete answer was cached")
 			}
 			w.Header().Set("ETag", `"x"`)
-			if n <= lies {
-				say(w, http.StatusOK, `{}`)
+			if n <= badAnswers {
+				writeJSON(w, http.StatusOK, `{}`)
 				return
 			}
-			say(w, http.StatusOK, `{"id":3}`)
+			writeJSON(w, http.StatusOK, `{"id":3}`)
 		})
 		var out thing
 		_, _, err := g.do(Check(t.Context(), func(b []byte) error { return decodeThing(b, &out) }), http.MethodGet, "/x", "")
-		if n := g.count(); n != want {
+		if n := g.requestCount(); n != want {
 			t.Errorf("%d requests, want %d", n, want)
 		}
 		var away *tracker.UnavailableError
 		switch err = Explain(t.Context(), nil, "", err); {
-		case lies < want && (err != nil || out.ID != 3):
-			t.Errorf("after %d bad answers: %+v, %v", lies, out, err)
-		case lies >= want && !errors.As(err, &away):
+		case badAnswers < want && (err != nil || out.ID != 3):
+			t.Errorf("after %d bad answers: %+v, %v", badAnswers, out, err)
+		case badAnswers >= want && !errors.As(err, &away):
 			t.Errorf("after nothing but bad answers: %v, want *UnavailableError", err)
 		}
 	}
@@ -107,14 +107,14 @@ func decodeThing(b []byte, out *thing) error {
 // The effect of a write with an incomplete answer is uncertain, and the write is repeated only if that is safe.
 func TestMisformedWrite(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, http.StatusCreated, `{}`) })
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusCreated, `{}`) })
 	_, _, err := g.do(ExpectList(t.Context(), complete), http.MethodPost, "/x", "{}")
-	if !Uncertain(err) || g.count() != 1 {
-		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.count(), err)
+	if !Uncertain(err) || g.requestCount() != 1 {
+		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.requestCount(), err)
 	}
 	_, _, err = g.do(Repeatable(ExpectList(t.Context(), complete)), http.MethodPost, "/x", "{}")
-	if !Uncertain(err) || g.count() != 1+retry.Attempts {
-		t.Errorf("%d requests, %v", g.count(), err)
+	if !Uncertain(err) || g.requestCount() != 1+retry.Attempts {
+		t.Errorf("%d requests, %v", g.requestCount(), err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestKeptWithoutForm(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		say(w, http.StatusOK, body)
+		writeJSON(w, http.StatusOK, body)
 	})
 	if _, _, err := g.get("/x"); err != nil {
 		t.Fatal(err)
@@ -158,10 +158,10 @@ func TestTwice(t *testing.T) {
 					t.Error("the second look may be answered from a copy")
 				}
 				if n == 1 { // fills the cache
-					say(w, 200, `{}`)
+					writeJSON(w, 200, `{}`)
 					return
 				}
-				say(w, c.answers[n-2], `{}`)
+				writeJSON(w, c.answers[n-2], `{}`)
 			})
 			if _, _, err := g.get("/x"); err != nil {
 				t.Fatal(err)
@@ -175,8 +175,8 @@ func TestTwice(t *testing.T) {
 				got = status
 				return &Failure{Status: status}
 			})
-			if got != c.want || g.count() != 1+len(c.answers) {
-				t.Errorf("ends with %d after %d requests, want %d", got, g.count()-1, c.want)
+			if got != c.want || g.requestCount() != 1+len(c.answers) {
+				t.Errorf("ends with %d after %d requests, want %d", got, g.requestCount()-1, c.want)
 			}
 			if waited := g.clock.total(); (len(c.answers) > 1) != (waited >= time.Second) {
 				t.Errorf("waited %v", waited)

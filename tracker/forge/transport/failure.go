@@ -86,8 +86,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 // HintMoved is the hint for a project that has moved.
 const HintMoved = "update the remote's address: git remote set-url"
 
-// judge maps the status of an unsuccessful answer to its meaning.
-func judge(status int, write bool) (Reason, Action, string) {
+// classifyStatus maps the status of an unsuccessful answer to its meaning.
+func classifyStatus(status int, write bool) (Reason, Action, string) {
 	switch status {
 	case http.StatusUnauthorized:
 		return TokenRefused, Stop, "use a valid one: it may have expired or been revoked"
@@ -125,7 +125,7 @@ func Refusal(resp *http.Response, message string) *Failure {
 	f := failure(resp.Request)
 	write := f.Uncertain
 	f.Status = resp.StatusCode
-	f.Reason, f.Action, f.Hint = judge(resp.StatusCode, write)
+	f.Reason, f.Action, f.Hint = classifyStatus(resp.StatusCode, write)
 	switch lower := strings.ToLower(message); resp.StatusCode {
 	case http.StatusForbidden:
 		if strings.Contains(lower, "is locked") || strings.Contains(lower, "commenting is disabled") {
@@ -150,7 +150,7 @@ func failure(r *http.Request) *Failure {
 	if r == nil {
 		return &Failure{}
 	}
-	return &Failure{Method: r.Method, Path: r.URL.Path, Uncertain: !reads(r)}
+	return &Failure{Method: r.Method, Path: r.URL.Path, Uncertain: !isRead(r)}
 }
 
 // Explain converts an SDK's error: to *tracker.UnavailableError if it may be temporary, to *tracker.RefusedError if the
@@ -224,8 +224,8 @@ func Skippable(err error) bool {
 // Misshapen reports whether all tries got JSON of an unexpected form.
 func Misshapen(err error) bool { return errors.Is(err, errForm) }
 
-// broken returns the Failure for a request without a usable answer.
-func broken(r *http.Request, err error) error {
+// noAnswerFailure returns the Failure for a request without a usable answer.
+func noAnswerFailure(r *http.Request, err error) error {
 	f := failure(r)
 	f.Action, f.Err, f.Reason = Retry, err, NoAnswer
 	var cert *tls.CertificateVerificationError
@@ -257,8 +257,8 @@ func broken(r *http.Request, err error) error {
 	return f
 }
 
-// diverted returns the Failure for a redirect out of the API, or to the same address. It omits the query, which may hold secrets.
-func diverted(r *http.Request, to *url.URL) error {
+// redirectFailure returns the Failure for a redirect out of the API, or to the same address. It omits the query, which may hold secrets.
+func redirectFailure(r *http.Request, to *url.URL) error {
 	f := failure(r)
 	f.Reason, f.Action, f.Uncertain = Diverted, Stop, false
 	f.Detail = string(Diverted) + ", to " + oneLine(to.Scheme+"://"+to.Host+to.EscapedPath())

@@ -31,25 +31,25 @@ type limits struct {
 	max   time.Duration
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	until time.Time      // end of the current wait; guarded by mu
-	told  time.Time      // end of the wait that was logged last; guarded by mu
-	left  map[string]int // remaining requests, by the name of the limit; guarded by mu
+	mu          sync.Mutex
+	until       time.Time      // end of the current wait; guarded by mu
+	loggedUntil time.Time      // end of the wait that was logged last; guarded by mu
+	remaining   map[string]int // remaining requests, by the name of the limit; guarded by mu
 }
 
-// note records the number of remaining requests that an answer states.
-func (l *limits) note(h http.Header) {
-	left, err := strconv.Atoi(cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")))
-	if err != nil || left < 0 {
+// recordRemaining records the number of remaining requests that an answer states.
+func (l *limits) recordRemaining(h http.Header) {
+	remaining, err := strconv.Atoi(cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")))
+	if err != nil || remaining < 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if name := cmp.Or(h.Get("X-RateLimit-Resource"), h.Get("RateLimit-Name")); l.left[name] != 0 || len(l.left) < 16 {
-		if l.left == nil {
-			l.left = map[string]int{}
+	if name := cmp.Or(h.Get("X-RateLimit-Resource"), h.Get("RateLimit-Name")); l.remaining[name] != 0 || len(l.remaining) < 16 {
+		if l.remaining == nil {
+			l.remaining = map[string]int{}
 		}
-		l.left[name] = left
+		l.remaining[name] = remaining
 	}
 }
 
@@ -57,17 +57,17 @@ func (l *limits) note(h http.Header) {
 func (s *Stack) CallsLeft() map[string]int {
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
-	return maps.Clone(s.limits.left)
+	return maps.Clone(s.limits.remaining)
 }
 
 func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 	deadline := l.clock.Now().Add(l.max)
-	blind, least := secondaryWait, shortestWait
+	defaultWait, minWait := secondaryWait, shortestWait
 	for { // ends soon, since the waits double
 		if err := l.wait(r, deadline); err != nil {
 			return nil, err
 		}
-		again, err := rewind(r)
+		again, err := copyRequest(r)
 		if err != nil {
 			return nil, err
 		}
@@ -75,22 +75,22 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.note(resp.Header)
+		l.recordRemaining(resp.Header)
 		now := l.clock.Now()
 		switch until := limitedUntil(resp, now, l.skew.now()); {
-		case !limited(resp):
+		case !isRateLimited(resp):
 			// This was the last request within the limit. Forges penalise clients that ignore that.
-			if until.After(now) && resp.StatusCode < 400 && exhausted(resp.Header) {
-				l.pause(until)
+			if until.After(now) && resp.StatusCode < 400 && noneRemaining(resp.Header) {
+				l.pauseUntil(until)
 			}
 			return resp, nil
 		case until.IsZero():
-			l.pause(now.Add(blind))
-			blind *= 2
+			l.pauseUntil(now.Add(defaultWait))
+			defaultWait *= 2
 		default:
-			l.pause(now.Add(least))
-			l.pause(until)
-			least *= 2
+			l.pauseUntil(now.Add(minWait))
+			l.pauseUntil(until)
+			minWait *= 2
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 		if until.After(deadline) {
 			return rateFailure(r, until)
 		}
-		l.tell(until)
+		l.logWait(until)
 		tracker.TellWait(r.Context(), until)
 		if err := l.clock.Sleep(r.Context(), until.Sub(now)); err != nil {
 			return err
@@ -119,17 +119,17 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 	}
 }
 
-// tell logs a wait once for all waiting requests.
-func (l *limits) tell(until time.Time) {
+// logWait logs a wait once for all waiting requests.
+func (l *limits) logWait(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until.After(l.told) {
-		l.told = until
+	if until.After(l.loggedUntil) {
+		l.loggedUntil = until
 		l.log.Warn("wait for the forge's rate limit", "until", until)
 	}
 }
 
-func (l *limits) pause(until time.Time) {
+func (l *limits) pauseUntil(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if until.After(l.until) {
@@ -137,22 +137,22 @@ func (l *limits) pause(until time.Time) {
 	}
 }
 
-// limited reports whether the forge refused a request because of a rate limit.
-func limited(resp *http.Response) bool {
+// isRateLimited reports whether the forge refused a request because of a rate limit.
+func isRateLimited(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusForbidden:
-		return resp.Header.Get("Retry-After") != "" || exhausted(resp.Header) || saysRateLimit(resp)
+		return resp.Header.Get("Retry-After") != "" || noneRemaining(resp.Header) || mentionsRateLimit(resp)
 	}
 	return false
 }
 
-func exhausted(h http.Header) bool {
+func noneRemaining(h http.Header) bool {
 	return cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")) == "0"
 }
 
-func saysRateLimit(resp *http.Response) bool {
+func mentionsRateLimit(resp *http.Response) bool {
 	body, err := io.ReadAll(resp.Body) // the body is in memory
 	if err != nil {
 		return false
@@ -165,8 +165,8 @@ func saysRateLimit(resp *http.Response) bool {
 // limitedUntil returns when requests are allowed again, by this machine's clock, at most longestWait from now; zero if the
 // answer does not say. forgeNow is the forge's time, in which it states the reset.
 func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
-	const beyond = time.Second // a reset is in whole seconds
-	after := func(d time.Duration) time.Time { return now.Add(min(max(0, d), longestWait-beyond) + beyond) }
+	const margin = time.Second // a reset is in whole seconds
+	after := func(d time.Duration) time.Time { return now.Add(min(max(0, d), longestWait-margin) + margin) }
 	if v := resp.Header.Get("Retry-After"); v != "" {
 		if s, err := strconv.Atoi(v); err == nil && s >= 0 {
 			return now.Add(time.Duration(min(s, int(longestWait/time.Second))) * time.Second)
@@ -175,7 +175,7 @@ func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 			return after(at.Sub(forgeNow))
 		}
 	}
-	if !exhausted(resp.Header) {
+	if !noneRemaining(resp.Header) {
 		return time.Time{}
 	}
 	epoch, err := strconv.ParseInt(cmp.Or(resp.Header.Get("X-RateLimit-Reset"), resp.Header.Get("RateLimit-Reset")), 10, 64)

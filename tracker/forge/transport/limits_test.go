@@ -40,15 +40,15 @@ func TestLimitsAreWaitedFor(t *testing.T) {
 			t.Parallel()
 			g := newRig(t, Config{}, func(n int, w http.ResponseWriter, _ *http.Request) {
 				if n > 1 {
-					say(w, 200, `"done"`)
+					writeJSON(w, 200, `"done"`)
 					return
 				}
 				for k, v := range c.head {
 					w.Header().Set(k, v)
 				}
-				say(w, c.status, c.body)
+				writeJSON(w, c.status, c.body)
 			})
-			for g.count() < 2 {
+			for g.requestCount() < 2 {
 				if status, _, err := g.do(Reading(t.Context()), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
 					t.Fatalf("%d, %v", status, err)
 				}
@@ -64,10 +64,10 @@ func TestForbiddenIsNoLimit(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Remaining", "4999")
-		say(w, 403, `{"message":"Resource not accessible"}`)
+		writeJSON(w, 403, `{"message":"Resource not accessible"}`)
 	})
-	if status, _, err := g.get("/x"); err != nil || status != 403 || g.count() != 1 || g.clock.total() != 0 {
-		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.count(), g.clock.total())
+	if status, _, err := g.get("/x"); err != nil || status != 403 || g.requestCount() != 1 || g.clock.total() != 0 {
+		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.requestCount(), g.clock.total())
 	}
 	if left := g.CallsLeft(); len(left) != 1 || left[""] != 4999 {
 		t.Errorf("left %v", left)
@@ -79,7 +79,7 @@ func TestLimitBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{MaxWait: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
-		say(w, 429, `{}`)
+		writeJSON(w, 429, `{}`)
 	})
 	for range 3 {
 		_, _, err := g.get("/x")
@@ -88,17 +88,17 @@ func TestLimitBeyondTheBound(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	if g.count() != 1 || g.clock.total() != 0 {
-		t.Errorf("%d requests, waited %v", g.count(), g.clock.total())
+	if g.requestCount() != 1 || g.clock.total() != 0 {
+		t.Errorf("%d requests, waited %v", g.requestCount(), g.clock.total())
 	}
 }
 
 // TestEndlessLimit: ralph gives up on a forge that keeps refusing, within MaxWait.
 func TestEndlessLimit(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 429, `{}`) })
-	if _, _, err := g.get("/x"); err == nil || g.clock.total() > 15*time.Minute || g.count() > 6 {
-		t.Errorf("%v after %d requests and %v", err, g.count(), g.clock.total())
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 429, `{}`) })
+	if _, _, err := g.get("/x"); err == nil || g.clock.total() > 15*time.Minute || g.requestCount() > 6 {
+		t.Errorf("%v after %d requests and %v", err, g.requestCount(), g.clock.total())
 	}
 }
 
@@ -129,10 +129,10 @@ func TestLimitWithoutUsableTime(t *testing.T) {
 					w.Header().Set(k, v)
 				}
 				if n == 20 {
-					say(w, 200, `{}`)
+					writeJSON(w, 200, `{}`)
 					return
 				}
-				say(w, 429, `{}`)
+				writeJSON(w, 429, `{}`)
 			})
 			began := g.clock.Now()
 			_, _, err := g.get("/x")
@@ -140,8 +140,8 @@ func TestLimitWithoutUsableTime(t *testing.T) {
 			if !ok || f.Action != Wait || !f.Until.After(g.clock.Now()) || f.Until.Sub(began) > longestWait+time.Minute {
 				t.Errorf("%v", err)
 			}
-			if g.count() > 6 || g.clock.total() > time.Minute || g.count() > 1 && g.clock.total() < time.Duration(g.count()-1)*time.Second {
-				t.Errorf("%d requests in %v", g.count(), g.clock.total())
+			if g.requestCount() > 6 || g.clock.total() > time.Minute || g.requestCount() > 1 && g.clock.total() < time.Duration(g.requestCount()-1)*time.Second {
+				t.Errorf("%d requests in %v", g.requestCount(), g.clock.total())
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestWaitIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	g := newRig(t, Config{Clock: realClock{}, MaxWait: 24 * time.Hour}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
-		say(w, 429, `{}`)
+		writeJSON(w, 429, `{}`)
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
 	})
 	if _, _, err := g.do(ctx, http.MethodGet, "/x", ""); !errors.Is(err, cause) || !errors.Is(Explain(ctx, nil, "", err), cause) {
@@ -182,21 +182,21 @@ func TestWaitIsTold(t *testing.T) {
 	g := newRig(t, Config{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
 			w.Header().Set("Retry-After", "40")
-			say(w, 429, `{}`)
+			writeJSON(w, 429, `{}`)
 			return
 		}
-		say(w, 200, `"done"`)
+		writeJSON(w, 200, `"done"`)
 	})
 	want := g.clock.Now().Add(40 * time.Second)
-	var told []time.Time
-	ctx := tracker.WithWait(t.Context(), func(until time.Time) { told = append(told, until) })
+	var waits []time.Time
+	ctx := tracker.WithWait(t.Context(), func(until time.Time) { waits = append(waits, until) })
 	for range 2 {
 		if status, _, err := g.do(Reading(ctx), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
 			t.Fatalf("%d, %v", status, err)
 		}
 	}
-	if len(told) != 1 || !told[0].Equal(want) {
-		t.Errorf("told %v, want %v", told, want)
+	if len(waits) != 1 || !waits[0].Equal(want) {
+		t.Errorf("told %v, want %v", waits, want)
 	}
 	if text := log.String(); strings.Count(text, "wait for the forge's rate limit") != 1 || !strings.Contains(text, "until="+want.Format("2006-01-02T15:04:05")) {
 		t.Errorf("logged %q", text)

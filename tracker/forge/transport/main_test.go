@@ -59,11 +59,11 @@ func (c *fakeClock) total() (d time.Duration) {
 // rig is a stack with a server. The test's handler gets the number of the request, from 1.
 type rig struct {
 	*Stack
-	t      *testing.T
-	clock  *fakeClock
-	server *httptest.Server
-	mu     sync.Mutex
-	seen   []*http.Request
+	t        *testing.T
+	clock    *fakeClock
+	server   *httptest.Server
+	mu       sync.Mutex
+	requests []*http.Request
 }
 
 func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r *http.Request)) *rig {
@@ -73,19 +73,19 @@ func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r 
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		g.mu.Lock()
-		g.seen = append(g.seen, r)
-		n := len(g.seen)
+		g.requests = append(g.requests, r)
+		n := len(g.requests)
 		g.mu.Unlock()
 		w.Header().Set("Date", g.clock.Now().Format(http.TimeFormat))
 		answer(n, w, r)
 	}))
 	t.Cleanup(g.server.Close)
-	g.again(c)
+	g.reopen(c)
 	return g
 }
 
-// again makes another stack for the same server, like a new process.
-func (g *rig) again(c Config) {
+// reopen makes another stack for the same server, like a new process.
+func (g *rig) reopen(c Config) {
 	g.t.Helper()
 	c.BaseURL, c.Base = g.server.URL, &http.Transport{}
 	if c.Clock == nil {
@@ -103,10 +103,10 @@ func (g *rig) again(c Config) {
 	g.Stack = s
 }
 
-func (g *rig) count() int {
+func (g *rig) requestCount() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.seen)
+	return len(g.requests)
 }
 
 // do makes one request and returns status, body and error.
@@ -133,8 +133,8 @@ func (g *rig) get(path string) (int, string, error) {
 	return g.do(g.t.Context(), http.MethodGet, path, "")
 }
 
-// say answers with JSON.
-func say(w http.ResponseWriter, status int, body string) {
+// writeJSON answers with JSON.
+func writeJSON(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body)
@@ -142,26 +142,26 @@ func say(w http.ResponseWriter, status int, body string) {
 
 const secret = "tok_supersecret"
 
-// fixed is a source with one token.
-type fixed string
+// fixedToken is a source with one token.
+type fixedToken string
 
-func (f fixed) Token(context.Context) (tracker.Token, error) {
+func (f fixedToken) Token(context.Context) (tracker.Token, error) {
 	return tracker.Token{Secret: string(f)}, nil
 }
 
-// counter returns tok1, and a new token after each renewal.
-type counter struct {
+// countingSource returns tok1, and a new token after each renewal.
+type countingSource struct {
 	mu sync.Mutex
 	n  int
 }
 
-func (c *counter) Token(context.Context) (tracker.Token, error) {
+func (c *countingSource) Token(context.Context) (tracker.Token, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return tracker.Token{Secret: fmt.Sprint("tok", c.n+1)}, nil
 }
 
-func (c *counter) Renew(tracker.Token) {
+func (c *countingSource) Renew(tracker.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++

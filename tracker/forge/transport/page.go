@@ -19,7 +19,7 @@ func Pages(ctx context.Context, read func(ctx context.Context, number, size int)
 	left, level := [...]int{splits, splits, splits, 0}, 0
 	for from := 0; from < 1000*PageSize; {
 		size := sizes[level]
-		more, err := read(with(ctx, func(i *intent) { i.page, i.leave = size, left[level] == 0 }), from/size+1, size)
+		more, err := read(withIntent(ctx, func(i *intent) { i.page, i.skipLong = size, left[level] == 0 }), from/size+1, size)
 		if errors.Is(err, errTooLong) && left[level] > 0 {
 			left[level]--
 			level++

@@ -44,7 +44,7 @@ func TestLongPages(t *testing.T) {
 				}
 				w.Header().Set("X-More", fmt.Sprint(number*size < entries))
 				text, _ := json.Marshal(list)
-				say(w, 200, string(text))
+				writeJSON(w, 200, string(text))
 			})
 			var got []int
 			err := Pages(ExpectList(t.Context(), func(*string) bool { return true }), func(ctx context.Context, number, size int) (bool, error) {
@@ -74,8 +74,8 @@ func TestLongPages(t *testing.T) {
 					want = append(want, n)
 				}
 			}
-			if err != nil || !slices.Equal(got, want) || g.count() != c.requests {
-				t.Errorf("%v after %d requests, want %d; read %v", err, g.count(), c.requests, got)
+			if err != nil || !slices.Equal(got, want) || g.requestCount() != c.requests {
+				t.Errorf("%v after %d requests, want %d; read %v", err, g.requestCount(), c.requests, got)
 			}
 		})
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// repeat retries repeatable requests after temporary failures. It is the outermost layer.
-type repeat struct {
+// retrier retries repeatable requests after temporary failures. It is the outermost layer.
+type retrier struct {
 	next     http.RoundTripper
 	clock    Clock
 	attempts int
 	log      *slog.Logger
 }
 
-func (y *repeat) RoundTrip(r *http.Request) (*http.Response, error) {
-	r, err := rereadable(r)
+func (y *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	r, err := withRereadableBody(r)
 	if err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
-		out, err := rewind(r)
+		out, err := copyRequest(r)
 		if err != nil {
 			return nil, err
 		}
 		resp, err := y.next.RoundTrip(out)
-		if n >= y.attempts || !repeatable(r) || !passing(resp, err) || r.Context().Err() != nil {
+		if n >= y.attempts || !repeatable(r) || !isTemporary(resp, err) || r.Context().Err() != nil {
 			return resp, err
 		}
 		y.log.Debug("repeat request", "method", r.Method, "path", r.URL.Path, "attempt", n)
@@ -42,8 +42,8 @@ func (y *repeat) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// passing reports whether a failure may be temporary.
-func passing(resp *http.Response, err error) bool {
+// isTemporary reports whether a failure may be temporary.
+func isTemporary(resp *http.Response, err error) bool {
 	if err != nil {
 		f, ok := errors.AsType[*Failure](err)
 		return ok && f.Action == Retry
@@ -56,8 +56,8 @@ func passing(resp *http.Response, err error) bool {
 	return false
 }
 
-// rereadable returns a request whose body can be read again.
-func rereadable(r *http.Request) (*http.Request, error) {
+// withRereadableBody returns a request whose body can be read again.
+func withRereadableBody(r *http.Request) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.GetBody != nil {
 		return r, nil
 	}
@@ -71,8 +71,8 @@ func rereadable(r *http.Request) (*http.Request, error) {
 	return out, nil
 }
 
-// secondLook is the time for the replicas of a forge to synchronise.
-const secondLook = time.Second
+// replicaDelay is the time for the replicas of a forge to synchronise.
+const replicaDelay = time.Second
 
 // Twice calls ask, and after "not found" once more, past every cache: the replicas of a forge may learn of an object at
 // different times.
@@ -81,7 +81,7 @@ func (s *Stack) Twice(ctx context.Context, ask func(context.Context) error) erro
 	if !Missing(err) {
 		return err
 	}
-	if err := s.clock.Sleep(ctx, secondLook); err != nil {
+	if err := s.clock.Sleep(ctx, replicaDelay); err != nil {
 		return err
 	}
 	return ask(Fresh(ctx))

@@ -51,7 +51,7 @@ type Stack struct {
 	limits *limits
 	skew   *skew
 	clock  Clock
-	home   *url.URL // base URL of the API
+	apiURL *url.URL // base URL of the API
 }
 
 // New validates c and builds the stack.
@@ -73,20 +73,20 @@ func New(c Config) (*Stack, error) {
 	sk := &skew{clock: c.Clock}
 
 	// The layers, innermost first. They are composed only here.
-	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk, log: c.Log}
-	rt = &authorize{next: rt, home: host, source: c.Source}
+	var rt http.RoundTripper = &bodyReader{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk, log: c.Log}
+	rt = &authorizer{next: rt, apiURL: host, source: c.Source}
 	var cache *store.Store
 	if c.CacheDir != "" {
 		cache, err = store.Open(c.CacheDir, cacheBytes)
 		if err != nil {
 			return nil, err
 		}
-		rt = &conditional{next: rt, store: cache, source: c.Source, home: host, log: c.Log}
+		rt = &cachingTransport{next: rt, store: cache, source: c.Source, apiURL: host, log: c.Log}
 	}
 	lim := &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
-	rt = newPaced(lim, c.Clock, c.Spacing)
-	rt = &repeat{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
-	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock, home: host}, nil
+	rt = newWritePacer(lim, c.Clock, c.Spacing)
+	rt = &retrier{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
+	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock, apiURL: host}, nil
 }
 
 // With returns c completed from a tracker's settings and the base URL of its API.
@@ -156,19 +156,19 @@ func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.to
 func (s *Stack) Client() *http.Client {
 	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		of, from, read := intentOf(r.Context()), via[len(via)-1], via[0].Method == http.MethodGet || via[0].Method == http.MethodHead
-		switch inside := s.inside(r.URL) && r.URL.Path != from.URL.Path; {
-		case inside && (!read || !of.follow):
+		switch inside := s.inAPI(r.URL) && r.URL.Path != from.URL.Path; {
+		case inside && (!read || !of.followRedirects):
 			return http.ErrUseLastResponse
 		case len(via) > 3, !inside && (!read || of.tail == 0):
-			return diverted(from, r.URL)
+			return redirectFailure(from, r.URL)
 		}
 		return nil
 	}}
 }
 
-// inside reports whether a URL is within the API.
-func (s *Stack) inside(u *url.URL) bool {
-	return sameHost(s.home, u) && strings.HasPrefix(u.Path, strings.TrimSuffix(s.home.Path, "/")+"/")
+// inAPI reports whether a URL is within the API.
+func (s *Stack) inAPI(u *url.URL) bool {
+	return sameHost(s.apiURL, u) && strings.HasPrefix(u.Path, strings.TrimSuffix(s.apiURL.Path, "/")+"/")
 }
 
 // Clock returns the clock of the stack.
@@ -178,7 +178,7 @@ func (s *Stack) Clock() Clock { return s.clock }
 func (s *Stack) Now() time.Time { return s.skew.now() }
 
 // Skew returns this machine's clock minus the forge's; false before the first answer.
-func (s *Stack) Skew() (time.Duration, bool) { return s.skew.ahead() }
+func (s *Stack) Skew() (time.Duration, bool) { return s.skew.clockOffset() }
 
 // Close closes idle connections and the cache folder. No request may be in progress.
 func (s *Stack) Close() error {

@@ -17,22 +17,22 @@ import (
 
 func TestTokenGoesHomeOnly(t *testing.T) {
 	t.Parallel()
-	var elsewhere http.Header
+	var otherHeader http.Header
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		elsewhere = r.Header
-		say(w, 200, `"there"`)
+		otherHeader = r.Header
+		writeJSON(w, 200, `"there"`)
 	}))
 	t.Cleanup(other.Close)
-	g := newRig(t, Config{Source: fixed(secret)}, func(_ int, w http.ResponseWriter, r *http.Request) {
+	g := newRig(t, Config{Source: fixedToken(secret)}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/log", http.StatusFound)
 	})
 	if _, body, err := g.do(LastBytes(t.Context(), 100), http.MethodGet, "/log", ""); err != nil || body != `"there"` {
 		t.Fatalf("answer %q, %v", body, err)
 	}
-	if got := g.seen[0].Header.Get("Authorization"); got != "Bearer "+secret {
+	if got := g.requests[0].Header.Get("Authorization"); got != "Bearer "+secret {
 		t.Errorf("at home: %q", got)
 	}
-	for name, v := range elsewhere {
+	for name, v := range otherHeader {
 		if strings.Contains(strings.Join(v, ""), secret) {
 			t.Errorf("elsewhere: %s carries the token", name)
 		}
@@ -44,8 +44,8 @@ func TestRedirectedWriteIsNotFollowed(t *testing.T) {
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/new", http.StatusTemporaryRedirect)
 	})
-	if status, _, err := g.do(t.Context(), http.MethodPost, "/old", "{}"); err != nil || status != http.StatusTemporaryRedirect || g.count() != 1 {
-		t.Errorf("%d, %v after %d requests", status, err, g.count())
+	if status, _, err := g.do(t.Context(), http.MethodPost, "/old", "{}"); err != nil || status != http.StatusTemporaryRedirect || g.requestCount() != 1 {
+		t.Errorf("%d, %v after %d requests", status, err, g.requestCount())
 	}
 }
 
@@ -57,10 +57,10 @@ func TestMovedReadIsFollowedOnRequest(t *testing.T) {
 			http.Redirect(w, r, "/new", http.StatusMovedPermanently)
 			return
 		}
-		say(w, 200, `"there"`)
+		writeJSON(w, 200, `"there"`)
 	})
-	if status, _, err := g.do(t.Context(), http.MethodGet, "/old", ""); err != nil || status != http.StatusMovedPermanently || g.count() != 1 {
-		t.Errorf("%d, %v after %d requests", status, err, g.count())
+	if status, _, err := g.do(t.Context(), http.MethodGet, "/old", ""); err != nil || status != http.StatusMovedPermanently || g.requestCount() != 1 {
+		t.Errorf("%d, %v after %d requests", status, err, g.requestCount())
 	}
 	if status, body, err := g.do(Follow(t.Context()), http.MethodGet, "/old", ""); err != nil || status != 200 || body != `"there"` {
 		t.Errorf("asked to follow: %d %q, %v", status, body, err)
@@ -77,22 +77,22 @@ func TestDivertedAnswer(t *testing.T) {
 		case "/api/itself":
 			http.Redirect(w, r, "/api/itself?again=1", http.StatusFound)
 		case "/apis/new", "/users/sign_in":
-			say(w, 200, "<html>")
+			writeJSON(w, 200, "<html>")
 		case "/api/near":
 			http.Redirect(w, r, "/apis/new", http.StatusFound)
 		default:
 			http.Redirect(w, r, "/users/sign_in?ticket=secret", http.StatusTemporaryRedirect)
 		}
 	})
-	g.home.Path = "/api/"
+	g.apiURL.Path = "/api/"
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for path, want := range map[string]string{"/api/x": "/users/sign_in; check the forge's address", "/api/near": "/apis/new; check", "/api/itself": "/api/itself; check"} {
 			for name, ctx := range map[string]context.Context{"": t.Context(), "followed": Follow(t.Context())} {
-				before := g.count()
+				before := g.requestCount()
 				_, _, err := g.do(ctx, method, path, "")
 				f, ok := errors.AsType[*Failure](err)
-				if !ok || f.Reason != Diverted || f.Action != Stop || f.Uncertain || !strings.Contains(f.Error(), want) || g.count() != before+1 {
-					t.Errorf("%s %s %s: %v after %d requests", method, path, name, err, g.count()-before)
+				if !ok || f.Reason != Diverted || f.Action != Stop || f.Uncertain || !strings.Contains(f.Error(), want) || g.requestCount() != before+1 {
+					t.Errorf("%s %s %s: %v after %d requests", method, path, name, err, g.requestCount()-before)
 				}
 			}
 		}
@@ -104,15 +104,15 @@ func TestDivertedAnswer(t *testing.T) {
 
 func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{Source: &counter{}}, func(_ int, w http.ResponseWriter, r *http.Request) {
+	g := newRig(t, Config{Source: &countingSource{}}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer tok1" {
-			say(w, 401, `{}`)
+			writeJSON(w, 401, `{}`)
 			return
 		}
-		say(w, 200, `"ok"`)
+		writeJSON(w, 200, `"ok"`)
 	})
-	if status, _, err := g.do(t.Context(), http.MethodPost, "/x", `{"a":1}`); err != nil || status != 200 || g.count() != 2 {
-		t.Errorf("%d, %v after %d requests", status, err, g.count())
+	if status, _, err := g.do(t.Context(), http.MethodPost, "/x", `{"a":1}`); err != nil || status != 200 || g.requestCount() != 2 {
+		t.Errorf("%d, %v after %d requests", status, err, g.requestCount())
 	}
 }
 
@@ -124,17 +124,17 @@ func TestRetry(t *testing.T) {
 		fails  func(http.ResponseWriter)
 		want   int // requests
 	}{
-		"read":             {http.MethodGet, nil, func(w http.ResponseWriter) { say(w, 502, "{}") }, 3},
-		"read, cut":        {http.MethodGet, nil, cut, 3},
-		"read, no JSON":    {http.MethodGet, nil, func(w http.ResponseWriter) { say(w, 200, "<html>") }, 3},
-		"delete":           {http.MethodDelete, nil, cut, 3},
-		"write":            {http.MethodPost, nil, func(w http.ResponseWriter) { say(w, 502, "{}") }, 1},
-		"write, cut":       {http.MethodPost, nil, cut, 1},
-		"patch":            {http.MethodPatch, nil, cut, 1},
-		"repeatable write": {http.MethodPost, Repeatable, cut, 3},
-		"reading post":     {http.MethodPost, Reading, cut, 3},
-		"refusal":          {http.MethodGet, nil, func(w http.ResponseWriter) { say(w, 404, "{}") }, 1},
-		"not implemented":  {http.MethodGet, nil, func(w http.ResponseWriter) { say(w, 501, "{}") }, 1},
+		"read":             {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 502, "{}") }, 3},
+		"read, cut":        {http.MethodGet, nil, writeTruncated, 3},
+		"read, no JSON":    {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 200, "<html>") }, 3},
+		"delete":           {http.MethodDelete, nil, writeTruncated, 3},
+		"write":            {http.MethodPost, nil, func(w http.ResponseWriter) { writeJSON(w, 502, "{}") }, 1},
+		"write, cut":       {http.MethodPost, nil, writeTruncated, 1},
+		"patch":            {http.MethodPatch, nil, writeTruncated, 1},
+		"repeatable write": {http.MethodPost, Repeatable, writeTruncated, 3},
+		"reading post":     {http.MethodPost, Reading, writeTruncated, 3},
+		"refusal":          {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 404, "{}") }, 1},
+		"not implemented":  {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 501, "{}") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +148,7 @@ func TestRetry(t *testing.T) {
 					c.fails(w)
 					return
 				}
-				say(w, 200, `{}`)
+				writeJSON(w, 200, `{}`)
 			})
 			ctx := t.Context()
 			if c.intent != nil {
@@ -159,8 +159,8 @@ func TestRetry(t *testing.T) {
 				body = `{"a":1}`
 			}
 			_, _, err := g.do(ctx, c.method, "/x", body)
-			if g.count() != c.want {
-				t.Errorf("%d requests, want %d (%v)", g.count(), c.want, err)
+			if g.requestCount() != c.want {
+				t.Errorf("%d requests, want %d (%v)", g.requestCount(), c.want, err)
 			}
 			if lost := Uncertain(err); lost != (err != nil && c.want == 1) {
 				t.Errorf("uncertain is %v for %v", lost, err)
@@ -169,7 +169,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-func cut(w http.ResponseWriter) {
+func writeTruncated(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", "100")
 	_, _ = w.Write([]byte(`{"a":`))
@@ -178,9 +178,9 @@ func cut(w http.ResponseWriter) {
 
 func TestRetryEnds(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{Attempts: 3}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 503, `{}`) })
-	if status, _, err := g.get("/x"); err != nil || status != 503 || g.count() != 3 {
-		t.Errorf("%d, %v after %d requests, want the last answer after 3", status, err, g.count())
+	g := newRig(t, Config{Attempts: 3}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 503, `{}`) })
+	if status, _, err := g.get("/x"); err != nil || status != 503 || g.requestCount() != 3 {
+		t.Errorf("%d, %v after %d requests, want the last answer after 3", status, err, g.requestCount())
 	}
 }
 
@@ -194,7 +194,7 @@ func TestWritesAreSpaced(t *testing.T) {
 			t.Error("two writes at a time")
 		}
 		<-busy
-		say(w, 200, `{}`)
+		writeJSON(w, 200, `{}`)
 	})
 	done := make(chan error)
 	for range 5 {
@@ -220,10 +220,10 @@ func TestWritesAreSpaced(t *testing.T) {
 
 func TestAnswerTooLong(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{MaxBody: 10}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `"0123456789"`) })
+	g := newRig(t, Config{MaxBody: 10}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `"0123456789"`) })
 	_, _, err := g.get("/x")
-	if err == nil || !strings.Contains(err.Error(), "the answer is too long: more than 10 bytes") || g.count() != 1 {
-		t.Errorf("%v after %d requests", err, g.count())
+	if err == nil || !strings.Contains(err.Error(), "the answer is too long: more than 10 bytes") || g.requestCount() != 1 {
+		t.Errorf("%v after %d requests", err, g.requestCount())
 	}
 	if _, body, err := g.do(LastBytes(t.Context(), 4), http.MethodGet, "/x", ""); err != nil || body != `789"` {
 		t.Errorf("the last bytes: %q, %v", body, err)
@@ -234,7 +234,7 @@ func TestSkew(t *testing.T) {
 	t.Parallel()
 	ahead := newClock()
 	_ = ahead.Sleep(t.Context(), time.Hour)
-	g := newRig(t, Config{Clock: ahead}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 200, `{}`) })
+	g := newRig(t, Config{Clock: ahead}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `{}`) })
 	if _, known := g.Skew(); known {
 		t.Error("known before the first answer")
 	}
@@ -248,7 +248,7 @@ func TestSkew(t *testing.T) {
 
 func TestCertificateAuthorities(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, 200, `"ok"`) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `"ok"`) }))
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")

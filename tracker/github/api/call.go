@@ -49,16 +49,16 @@ func One[T any](ctx context.Context, complete func(*T) bool, call func(context.C
 // Page requests one page of a list.
 type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, error)
 
-// Each passes each page of a list to take, until take returns false. With a nil complete, entries may be anything. A short page is
+// Each passes each page of a list to visit, until visit returns false. With a nil complete, entries may be anything. A short page is
 // not always the last, since GitHub omits hidden entries, and an unchanged page may have a Link header from before the next page
 // existed.
-func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], take func([]*T) bool) error {
+func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], visit func([]*T) bool) error {
 	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
 		some, resp, err := call(ctx, gh.ListOptions{Page: number, PerPage: size})
 		if err != nil {
 			return false, Explain(ctx, resp, err)
 		}
-		return take(some) && (len(some) >= size || resp.NextPage != 0), nil
+		return visit(some) && (len(some) >= size || resp.NextPage != 0), nil
 	})
 }
 

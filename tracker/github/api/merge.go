@@ -17,13 +17,13 @@ const (
 		`reviewDecision autoMergeRequest{enabledAt} mergeQueue{id} mergeQueueEntry{id} reviewThreads(last:100){nodes{isResolved}}}}}`
 	mergeMutation = `mutation($id:ID!,$head:GitObjectID!,$method:PullRequestMergeMethod){enablePullRequestAutoMerge(input:` +
 		`{pullRequestId:$id,expectedHeadOid:$head,mergeMethod:$method}){pullRequest{id}}}`
-	enqueueMutation = `mutation($id:ID!,$head:GitObjectID!){enqueuePullRequest(input:{pullRequestId:$id,expectedHeadOid:$head}){mergeQueueEntry{id}}}`
-	keepMutation    = `mutation($id:ID!){disablePullRequestAutoMerge(input:{pullRequestId:$id}){pullRequest{id}}}`
-	dequeueMutation = `mutation($id:ID!){dequeuePullRequest(input:{id:$id}){mergeQueueEntry{id}}}`
+	enqueueMutation     = `mutation($id:ID!,$head:GitObjectID!){enqueuePullRequest(input:{pullRequestId:$id,expectedHeadOid:$head}){mergeQueueEntry{id}}}`
+	disableAutoMutation = `mutation($id:ID!){disablePullRequestAutoMerge(input:{pullRequestId:$id}){pullRequest{id}}}`
+	dequeueMutation     = `mutation($id:ID!){dequeuePullRequest(input:{id:$id}){mergeQueueEntry{id}}}`
 )
 
-// merging is the state that decides whether GitHub may merge a pull request by itself.
-type merging struct {
+// mergeState is the state that decides whether GitHub may merge a pull request by itself.
+type mergeState struct {
 	Allowed bool `json:"autoMergeAllowed"` // the repository allows auto-merge
 	Merge   bool `json:"mergeCommitAllowed"`
 	Squash  bool `json:"squashMergeAllowed"`
@@ -46,7 +46,7 @@ type merging struct {
 }
 
 // method returns a merge method that the repository allows. A queue has its own method.
-func (m *merging) method() any {
+func (m *mergeState) method() any {
 	switch {
 	case m.Pull.Queue != nil:
 		return nil
@@ -60,15 +60,15 @@ func (m *merging) method() any {
 
 // MergeLater enables auto-merge or adds the request to the base's merge queue, or returns why that is not possible.
 func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refused string, err error) {
-	m, err := g.merging(ctx, number)
+	m, err := g.mergeState(ctx, number)
 	switch {
 	case err != nil:
 		return "", err
 	case m.Pull.Head != commit:
 		return "the request's head is not what has been checked", nil
 	}
-	if why := m.waits(); why != "" {
-		return why, g.keep(ctx, m)
+	if why := m.blockedReason(); why != "" {
+		return why, g.cancelMerge(ctx, m)
 	}
 	if m.Pull.Auto != nil || m.Pull.Entry != nil {
 		return "", nil
@@ -93,8 +93,8 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 		tracker.Line(err.Error(), 300), m.Pull.Base), nil
 }
 
-// waits returns why the request must not be merged automatically; empty: it may.
-func (m *merging) waits() string {
+// blockedReason returns why the request must not be merged automatically; empty: it may.
+func (m *mergeState) blockedReason() string {
 	switch {
 	case m.Pull.Draft:
 		return "it is a draft"
@@ -111,17 +111,17 @@ func (m *merging) waits() string {
 
 // KeepOpen undoes MergeLater.
 func (g Graph) KeepOpen(ctx context.Context, number int) error {
-	m, err := g.merging(ctx, number)
+	m, err := g.mergeState(ctx, number)
 	if err != nil {
 		return err
 	}
-	return g.keep(ctx, m)
+	return g.cancelMerge(ctx, m)
 }
 
-// merging reads the state of a pull request.
-func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
+// mergeState reads the state of a pull request.
+func (g Graph) mergeState(ctx context.Context, number int) (*mergeState, error) {
 	type answer struct {
-		Repository *merging `json:"repository"`
+		Repository *mergeState `json:"repository"`
 	}
 	complete := func(a *answer) bool {
 		return a.Repository != nil && a.Repository.Pull != nil && a.Repository.Pull.ID != "" && a.Repository.Pull.Head != ""
@@ -133,9 +133,9 @@ func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
 	return a.Repository, nil
 }
 
-func (g Graph) keep(ctx context.Context, m *merging) error {
+func (g Graph) cancelMerge(ctx context.Context, m *mergeState) error {
 	if m.Pull.Auto != nil {
-		if err := g.mutate(transport.Repeatable(ctx), keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
+		if err := g.mutate(transport.Repeatable(ctx), disableAutoMutation, map[string]any{"id": m.Pull.ID}); err != nil {
 			return err
 		}
 	}

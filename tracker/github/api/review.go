@@ -38,8 +38,8 @@ func (a *Actor) Account() forge.Account {
 	return forge.Account{ID: a.DatabaseID, Name: a.Login, Bot: a.Typename != "User"}
 }
 
-// group is the reactions of one kind.
-type group struct {
+// reactionGroup is the reactions of one kind.
+type reactionGroup struct {
 	Content string `json:"content"`
 	Mine    *bool  `json:"viewerHasReacted"`
 }
@@ -47,15 +47,15 @@ type group struct {
 // reactionsTo is the answer to reactionsQuery, in the order of the IDs, with null for deleted comments.
 type reactionsTo struct {
 	Nodes []*struct {
-		Groups []group `json:"reactionGroups"`
+		Groups []reactionGroup `json:"reactionGroups"`
 	} `json:"nodes"`
 }
 
 // Marked implements forge.Calls, for comments and reviews.
 func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
 	marked := map[string]bool{}
-	unclear := func(r group) bool { return r.Content == "" || r.Mine == nil }
-	isMark := func(r group) bool {
+	unclear := func(r reactionGroup) bool { return r.Content == "" || r.Mine == nil }
+	isMark := func(r reactionGroup) bool {
 		return *r.Mine && (r.Content == content(forge.ReactionTakenUp) || r.Content == content(forge.ReactionRefused))
 	}
 	for some := range slices.Chunk(ids, transport.PageSize) {

@@ -46,8 +46,8 @@ func (s *Server) Minted() int {
 	return s.app.minted
 }
 
-// accepts verifies a JWT by GitHub's rules.
-func (a *appState) accepts(token string, now time.Time) bool {
+// verifyJWT verifies a JWT by GitHub's rules.
+func (a *appState) verifyJWT(token string, now time.Time) bool {
 	text, signature, ok := cutLast(token, ".")
 	sig, err := base64.RawURLEncoding.DecodeString(signature)
 	if !ok || err != nil {
@@ -94,7 +94,7 @@ func (q *request) appToken(parts []string) reply {
 	return reply{status: http.StatusCreated, body: out}
 }
 
-func (q *request) installed() reply {
+func (q *request) installationReply() reply {
 	out := q.desc.object("installation")
 	out["id"], out["app_id"] = 4242, AppID
 	return reply{status: http.StatusOK, body: out}

@@ -20,7 +20,7 @@ type MergeRules struct {
 func (s *Server) SetMerging(r MergeRules) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.merges = r
+	s.mergeRules = r
 }
 
 func (s *Server) graphMerge(a *Access, document string, variables map[string]any) (r reply, known bool) {
@@ -35,35 +35,35 @@ func (s *Server) graphMerge(a *Access, document string, variables map[string]any
 	if n := int(number); n > 0 && n <= len(s.issues) {
 		p = s.issues[n-1].Pull
 	}
-	has := func(name string) bool { return strings.Contains(document, name) }
+	mentions := func(name string) bool { return strings.Contains(document, name) }
 	refused := func(text string) reply { return graphError("UNPROCESSABLE", "Pull request "+text) }
-	one := func(name, field string) reply {
+	payload := func(name, field string) reply {
 		return data(map[string]any{name: map[string]any{field: map[string]any{"id": id}}})
 	}
-	rules := s.merges
+	rules := s.mergeRules
 	switch {
-	case !has("autoMergeAllowed") && !has("AutoMerge(") && !has("enqueuePullRequest") && !has("dequeuePullRequest"):
+	case !mentions("autoMergeAllowed") && !mentions("AutoMerge(") && !mentions("enqueuePullRequest") && !mentions("dequeuePullRequest"):
 		return r, false
 	case p == nil:
 		return noNode(id), true
-	case has("autoMergeAllowed"):
+	case mentions("autoMergeAllowed"):
 		return data(map[string]any{"repository": s.graphMerging(int(number), p)}), true
-	case !s.may(a, "write"):
+	case !s.hasPermission(a, "write"):
 		return graphError("FORBIDDEN", "Resource not accessible by integration"), true
 	case head != "" && head != p.SHA:
 		return refused("Head branch is out of date"), true
-	case has("disablePullRequestAutoMerge"):
+	case mentions("disablePullRequestAutoMerge"):
 		p.AutoMerge = ""
-		return one("disablePullRequestAutoMerge", "pullRequest"), true
-	case has("dequeuePullRequest"):
+		return payload("disablePullRequestAutoMerge", "pullRequest"), true
+	case mentions("dequeuePullRequest"):
 		p.Queued = false
-		return one("dequeuePullRequest", "mergeQueueEntry"), true
-	case has("enqueuePullRequest"):
+		return payload("dequeuePullRequest", "mergeQueueEntry"), true
+	case mentions("enqueuePullRequest"):
 		if !rules.Queue {
 			return refused("Merge queue is not enabled for this branch"), true
 		}
 		p.Queued = true
-		return one("enqueuePullRequest", "mergeQueueEntry"), true
+		return payload("enqueuePullRequest", "mergeQueueEntry"), true
 	}
 	method, _ := variables["method"].(string)
 	switch {
@@ -81,12 +81,12 @@ func (s *Server) graphMerge(a *Access, document string, variables map[string]any
 	if p.AutoMerge = method; rules.Queue {
 		p.AutoMerge = "QUEUE"
 	}
-	return one("enablePullRequestAutoMerge", "pullRequest"), true
+	return payload("enablePullRequestAutoMerge", "pullRequest"), true
 }
 
 func (s *Server) graphMerging(number int, p *Pull) map[string]any {
-	rules, node := s.merges, map[string]any{"id": "X_1"}
-	only := func(method string) bool { return rules.Method == "" || rules.Method == method }
+	rules, node := s.mergeRules, map[string]any{"id": "X_1"}
+	methodAllowed := func(method string) bool { return rules.Method == "" || rules.Method == method }
 	threads := []any{}
 	for _, r := range p.Reviews {
 		for _, m := range r.Remarks {
@@ -110,7 +110,7 @@ func (s *Server) graphMerging(number int, p *Pull) map[string]any {
 		pull["mergeQueueEntry"] = node
 	}
 	return map[string]any{
-		"autoMergeAllowed": rules.Allowed, "mergeCommitAllowed": only("MERGE"), "squashMergeAllowed": only("SQUASH"),
-		"rebaseMergeAllowed": only("REBASE"), "pullRequest": pull,
+		"autoMergeAllowed": rules.Allowed, "mergeCommitAllowed": methodAllowed("MERGE"), "squashMergeAllowed": methodAllowed("SQUASH"),
+		"rebaseMergeAllowed": methodAllowed("REBASE"), "pullRequest": pull,
 	}
 }

@@ -23,9 +23,9 @@ import (
 // GitHub's published description (MIT), version 23.0.2 of @octokit/openapi: the paths that ralph uses, without prose.
 //
 //go:embed testdata/github-openapi.json.gz
-var packed []byte
+var packedDescription []byte
 
-const described = "http://github.invalid"
+const descriptionURL = "http://github.invalid"
 
 // description is GitHub's OpenAPI description: routes for validation, and examples as templates for answers.
 type description struct {
@@ -33,11 +33,11 @@ type description struct {
 	examples map[string]string // JSON by name
 }
 
-var load = sync.OnceValues(parse) //nolint:gochecknoglobals // parsing takes a tenth of a second; nothing writes to the result
+var loadDescription = sync.OnceValues(parse) //nolint:gochecknoglobals // parsing takes a tenth of a second; nothing writes to the result
 
 func describe(t testing.TB) *description {
 	t.Helper()
-	d, err := load()
+	d, err := loadDescription()
 	if err != nil {
 		t.Fatalf("read GitHub's description: %v", err)
 	}
@@ -45,7 +45,7 @@ func describe(t testing.TB) *description {
 }
 
 func parse() (*description, error) {
-	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	zip, err := gzip.NewReader(bytes.NewReader(packedDescription))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func parse() (*description, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc.Servers = openapi3.Servers{{URL: described}}
+	doc.Servers = openapi3.Servers{{URL: descriptionURL}}
 	d := &description{examples: map[string]string{}}
 	for name, e := range doc.Components.Examples {
 		b, err := json.Marshal(e.Value.Value)
@@ -84,7 +84,7 @@ func (d *description) object(name string) map[string]any {
 
 // request finds the route and validates the request. Path is relative to the API's base URL.
 func (d *description) request(r *http.Request, path string, body []byte) (*openapi3filter.RequestValidationInput, error) {
-	u, err := url.Parse(described + path)
+	u, err := url.Parse(descriptionURL + path)
 	if err != nil {
 		return nil, err
 	}

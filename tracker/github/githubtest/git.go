@@ -28,8 +28,8 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	private, archived, name := s.repo.private, s.repo.archived, s.name
 	write := forgetest.Pushes(r)
 	ok := a != nil && (a.Ends.IsZero() || s.clock.Now().Before(a.Ends))
-	allowed := ok && (!write || s.may(a, "write"))
-	reads := ok && s.reads(a)
+	allowed := ok && (!write || s.hasPermission(a, "write"))
+	reads := ok && s.canRead(a)
 	s.mu.Unlock()
 	known := strings.HasPrefix(r.URL.Path, "/"+name+".git/")
 	old, was := strings.CutPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/")

@@ -36,28 +36,28 @@ type Server struct {
 	done  chan struct{}
 	desc  *description
 
-	mu     sync.Mutex // guards everything below
-	users  map[string]*User
-	tokens map[string]*Access
-	repo   repoState
-	name   string // current name of the project
-	merges MergeRules
-	labels []string
-	issues []*Issue // includes pull requests; number n is at n-1
-	checks map[string][]*Check
-	rules  []string // required checks
-	refs   map[string]string
-	git    *forgetest.Repository
-	app    *appState
-	nextID int64
-	calls  []Call
-	inject func(n int, r *http.Request) *Fault
-	before func(r *http.Request)
-	served int
-	logs   map[int64]string
+	mu         sync.Mutex // guards everything below
+	users      map[string]*User
+	tokens     map[string]*Access
+	repo       repoState
+	name       string // current name of the project
+	mergeRules MergeRules
+	labels     []string
+	issues     []*Issue // includes pull requests; number n is at n-1
+	checks     map[string][]*Check
+	rules      []string // required checks
+	refs       map[string]string
+	git        *forgetest.Repository
+	app        *appState
+	nextID     int64
+	calls      []Call
+	inject     func(n int, r *http.Request) *Fault
+	before     func(r *http.Request)
+	served     int
+	logs       map[int64]string
 	// reactions are "CONTENT by login", by the GraphQL ID of the comment or review.
 	reactions map[string][]string
-	judged    map[[sha256.Size]byte]bool // answers that were validated already
+	validated map[[sha256.Size]byte]bool // answers that were validated already
 }
 
 type repoState struct {
@@ -94,7 +94,7 @@ func New(t testing.TB) *Server {
 		logs:      map[int64]string{},
 		reactions: map[string][]string{},
 		name:      Owner + "/" + Repo,
-		judged:    map[[sha256.Size]byte]bool{},
+		validated: map[[sha256.Size]byte]bool{},
 		nextID:    1000,
 	}
 	s.AddUser(User{Login: ghost, ID: 10137})

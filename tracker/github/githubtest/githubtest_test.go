@@ -12,14 +12,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// witness records the errors that would have failed the test.
-type witness struct {
+// errorRecorder records the errors that would have failed the test.
+type errorRecorder struct {
 	testing.TB
-	said []string
+	errors []string
 }
 
-func (w *witness) Errorf(format string, args ...any) {
-	w.said = append(w.said, fmt.Sprintf(format, args...))
+func (w *errorRecorder) Errorf(format string, args ...any) {
+	w.errors = append(w.errors, fmt.Sprintf(format, args...))
 }
 
 // TestViolationsAreFound: a request or answer that GitHub's description does not allow fails the test.
@@ -36,7 +36,7 @@ func TestViolationsAreFound(t *testing.T) {
 		"bad query":           {method: http.MethodGet, path: "repos/acme/widgets/issues?state=ajar", want: "request GET"},
 		"bad body":            {method: http.MethodPost, path: "repos/acme/widgets/issues/1/comments", body: `{"text":"x"}`, want: "request POST"},
 		"wrong type":          {method: http.MethodPost, path: "repos/acme/widgets/pulls", body: `{"title":"x","head":"h","base":"main","draft":"yes"}`, want: "request POST"},
-		"bad answer":          {method: http.MethodGet, path: "repos/acme/widgets/issues", spoil: func(s *Server) { s.issues[0].Author = "unheard of"; s.desc = spoiled(s.desc) }, want: "answer 200 to GET"},
+		"bad answer":          {method: http.MethodGet, path: "repos/acme/widgets/issues", spoil: func(s *Server) { s.issues[0].Author = "unheard of"; s.desc = withoutNodeID(s.desc) }, want: "answer 200 to GET"},
 		"unknown GraphQL":     {method: http.MethodPost, path: "graphql", body: `{"query":"{viewer{login}}"}`, want: "unknown GraphQL document"},
 		"blank title":         {method: http.MethodPost, path: "repos/acme/widgets/pulls", body: `{"title":" ","head":"h","base":"main"}`, status: http.StatusUnprocessableEntity},
 		"blanked title":       {method: http.MethodPatch, path: "repos/acme/widgets/issues/1", body: `{"title":""}`, status: http.StatusUnprocessableEntity},
@@ -45,7 +45,7 @@ func TestViolationsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &witness{TB: t}
+			w := &errorRecorder{TB: t}
 			s := New(w)
 			s.AddIssue(Issue{Title: "One"})
 			if c.spoil != nil {
@@ -70,7 +70,7 @@ func TestViolationsAreFound(t *testing.T) {
 			if c.status != 0 && resp.StatusCode != c.status {
 				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
 			}
-			switch said := strings.Join(w.said, "\n"); {
+			switch said := strings.Join(w.errors, "\n"); {
 			case c.want == "" && said != "":
 				t.Errorf("found %q", said)
 			case !strings.Contains(said, c.want):
@@ -80,8 +80,8 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// spoiled returns a description whose example of an issue lacks a required field.
-func spoiled(d *description) *description {
+// withoutNodeID returns a description whose example of an issue lacks a required field.
+func withoutNodeID(d *description) *description {
 	out := *d
 	out.examples = map[string]string{}
 	for k, v := range d.examples {

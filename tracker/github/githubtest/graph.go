@@ -48,9 +48,9 @@ func (s *Server) graphAnswer(a *Access, document string, variables map[string]an
 		return s.graphEdits(int(number))
 	case strings.Contains(document, "reactionGroups"):
 		ids, _ := variables["ids"].([]any)
-		return s.graphSigns(a, ids)
+		return s.graphReactions(a, ids)
 	case strings.Contains(document, "addReaction"):
-		return s.graphSign(a, id, text("content"))
+		return s.graphAddReaction(a, id, text("content"))
 	case strings.Contains(document, "reviewThreads(last:$last,before:$before)"):
 		return s.graphThreads(int(number), int(variables["last"].(float64)), text("before"))
 	case strings.Contains(document, "addPullRequestReviewThreadReply"):
@@ -85,7 +85,7 @@ func (s *Server) graphEdits(number int) reply {
 }
 
 func (s *Server) graphDraft(a *Access, id string, draft bool) reply {
-	if !s.may(a, "write") {
+	if !s.hasPermission(a, "write") {
 		return graphError("FORBIDDEN", "Resource not accessible by integration")
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(id, "PR_"))

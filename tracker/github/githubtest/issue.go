@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// show renders an issue.
-func (s *Server) show(i *Issue) map[string]any {
+// issueObject renders an issue.
+func (s *Server) issueObject(i *Issue) map[string]any {
 	out := s.desc.object("issue")
 	for _, k := range []string{"pinned_comment", "active_lock_reason", "closed_by"} {
 		delete(out, k)
@@ -22,7 +22,7 @@ func (s *Server) show(i *Issue) map[string]any {
 	}
 	out["repository_url"], out["url"] = home, fmt.Sprintf("%s/issues/%d", home, i.Number)
 	out["html_url"], out["locked"] = fmt.Sprintf("%s/%s/issues/%d", s.http.URL, s.name, i.Number), i.Locked || i.Converted
-	out["user"], out["assignee"], out["assignees"] = s.simple(i.Author), nil, s.accounts(i.Assignees)
+	out["user"], out["assignee"], out["assignees"] = s.embeddedUser(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["state_reason"] = "open", nil, nil
 	if i.Closed {
 		out["state"], out["closed_at"], out["state_reason"] = "closed", stamp(i.Updated), "completed"
@@ -62,7 +62,7 @@ func (s *Server) show(i *Issue) map[string]any {
 func (s *Server) accounts(logins []string) []any {
 	out := []any{}
 	for _, l := range logins {
-		out = append(out, s.simple(l))
+		out = append(out, s.embeddedUser(l))
 	}
 	return out
 }
@@ -83,7 +83,7 @@ func (s *Server) showLabel(name string) map[string]any {
 
 func (q *request) issuesPath(parts []string) reply {
 	if len(parts) == 0 {
-		return page(q, q.filtered(), q.show)
+		return page(q, q.filtered(), q.issueObject)
 	}
 	if parts[0] == "comments" {
 		if len(parts) == 1 {
@@ -106,11 +106,11 @@ func (q *request) issuesPath(parts []string) reply {
 	case len(parts) == 1:
 		return q.issue(i)
 	}
-	return q.inIssue(i, parts)
+	return q.routeIssue(i, parts)
 }
 
-// inIssue answers calls about a part of an issue.
-func (q *request) inIssue(i *Issue, parts []string) reply {
+// routeIssue answers calls about a part of an issue.
+func (q *request) routeIssue(i *Issue, parts []string) reply {
 	switch strings.Join(parts[1:min(len(parts), 3)], "/") {
 	case "comments":
 		return q.comments(i)
@@ -121,14 +121,14 @@ func (q *request) inIssue(i *Issue, parts []string) reply {
 	case "events":
 		return page(q, i.Events, q.showEvent)
 	case "dependencies/blocked_by":
-		return page(q, q.those(i.BlockedBy), q.show)
+		return page(q, q.issuesByNumber(i.BlockedBy), q.issueObject)
 	case "sub_issues":
-		return page(q, q.those(i.SubIssues), q.show)
+		return page(q, q.issuesByNumber(i.SubIssues), q.issueObject)
 	}
 	return q.unlabel(i, parts[2])
 }
 
-func (q *request) those(numbers []int) (out []*Issue) {
+func (q *request) issuesByNumber(numbers []int) (out []*Issue) {
 	for _, n := range numbers {
 		out = append(out, q.issues[n-1])
 	}
@@ -169,14 +169,14 @@ func (q *request) issue(i *Issue) reply {
 			i.Closed = q.text("state") == "closed"
 		}
 	}
-	return reply{status: http.StatusOK, body: q.show(i)}
+	return reply{status: http.StatusOK, body: q.issueObject(i)}
 }
 
 func (q *request) comments(i *Issue) reply {
 	if q.method == http.MethodGet {
 		return page(q, i.Comments, func(c *Comment) map[string]any { return q.showComment(i, c) })
 	}
-	if i.Converted || i.Locked && !q.may(q.access, "write") {
+	if i.Converted || i.Locked && !q.hasPermission(q.access, "write") {
 		return refuse(http.StatusForbidden, "Unable to create comment because issue is locked.")
 	}
 	if n := len(q.text("body")); n == 0 || n > 65536 {
@@ -187,26 +187,26 @@ func (q *request) comments(i *Issue) reply {
 
 // allComments returns the comments on all issues and pull requests.
 func (q *request) allComments() reply {
-	type said struct {
+	type commentOn struct {
 		on *Issue
 		*Comment
 	}
-	var all []said
+	var all []commentOn
 	since, _ := time.Parse(time.RFC3339, q.query.Get("since"))
 	for _, i := range q.issues {
 		for _, c := range i.Comments {
 			if !i.Deleted && i.Moved == "" && !c.Updated.Before(since) {
-				all = append(all, said{i, c})
+				all = append(all, commentOn{i, c})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b said) int {
+	slices.SortStableFunc(all, func(a, b commentOn) int {
 		if q.query.Get("sort") == "updated" && q.query.Get("direction") != "asc" {
 			return b.Updated.Compare(a.Updated)
 		}
 		return a.Created.Compare(b.Created)
 	})
-	return page(q, all, func(s said) map[string]any { return q.showComment(s.on, s.Comment) })
+	return page(q, all, func(s commentOn) map[string]any { return q.showComment(s.on, s.Comment) })
 }
 
 func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
@@ -218,7 +218,7 @@ func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
 	}
 	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/issues/%d", s.http.URL, api, s.name, i.Number)
 	out["html_url"] = fmt.Sprintf("%s/%s/%s/%d#issuecomment-%d", s.http.URL, s.name, kind, i.Number, c.ID)
-	out["id"], out["node_id"], out["body"], out["user"] = c.ID, c.NodeID(), c.Body, s.simple(c.Author)
+	out["id"], out["node_id"], out["body"], out["user"] = c.ID, c.NodeID(), c.Body, s.embeddedUser(c.Author)
 	out["created_at"], out["updated_at"] = stamp(c.Created), stamp(c.Updated)
 	return out
 }
@@ -272,13 +272,13 @@ func (q *request) assign(i *Issue) reply {
 			i.Updated = q.now()
 		}
 	}
-	return reply{status: http.StatusCreated, body: q.show(i)}
+	return reply{status: http.StatusCreated, body: q.issueObject(i)}
 }
 
 func (s *Server) showEvent(e Event) map[string]any {
-	actor := s.simple(e.Actor)
+	actor := s.embeddedUser(e.Actor)
 	if actor == nil {
-		actor = s.simple(ghost)
+		actor = s.embeddedUser(ghost)
 	}
 	out := map[string]any{
 		"id": e.id, "node_id": "x", "url": s.http.URL, "actor": actor, "event": e.Kind, "commit_id": nil, "commit_url": nil,

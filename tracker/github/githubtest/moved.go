@@ -10,8 +10,8 @@ import (
 // projectID is GitHub's ID of the project, to which redirects point after the project was renamed.
 const projectID = "1296269"
 
-// elsewhere is the ID of the project that issues are transferred to.
-const elsewhere = "7"
+// otherProjectID is the ID of the project that issues are transferred to.
+const otherProjectID = "7"
 
 // Rename gives the project another name, OWNER/NAME. The old name redirects.
 func (s *Server) Rename(name string) {
@@ -47,13 +47,13 @@ func (q *request) transferred(i *Issue, rest []string) reply {
 	if i.Unseen {
 		return refuse(http.StatusNotFound, "Not Found")
 	}
-	a := q.redirect(strings.TrimSuffix(fmt.Sprintf("/repositories/%s/issues/%d/%s", elsewhere, i.Number+100, strings.Join(rest, "/")), "/"))
+	a := q.redirect(strings.TrimSuffix(fmt.Sprintf("/repositories/%s/issues/%d/%s", otherProjectID, i.Number+100, strings.Join(rest, "/")), "/"))
 	a.status = http.StatusMovedPermanently // for every method
 	return a
 }
 
-// inOther answers for the project that issues are transferred to. It allows no writes.
-func (q *request) inOther(parts []string) reply {
+// routeOther answers for the project that issues are transferred to. It allows no writes.
+func (q *request) routeOther(parts []string) reply {
 	if q.method != http.MethodGet {
 		q.t.Errorf("githubtest: %s of an issue that was transferred to another project", q.method)
 		return refuse(http.StatusForbidden, "Resource not accessible by integration")
@@ -67,9 +67,9 @@ func (q *request) inOther(parts []string) reply {
 	}
 	i := *q.issues[n-1]
 	if len(parts) > 2 {
-		return q.inIssue(&i, parts[1:])
+		return q.routeIssue(&i, parts[1:])
 	}
-	out := q.show(&i)
+	out := q.issueObject(&i)
 	home := q.http.URL + api + "/repos/" + i.Moved
 	out["number"], out["repository_url"], out["url"] = i.Number+100, home, fmt.Sprintf("%s/issues/%d", home, i.Number+100)
 	return reply{status: http.StatusOK, body: out}

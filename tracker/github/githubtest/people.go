@@ -26,8 +26,8 @@ func (s *Server) account(login string) map[string]any {
 	return out
 }
 
-// simple returns an account as part of another object; nil for a deleted account.
-func (s *Server) simple(login string) any {
+// embeddedUser returns an account as part of another object; nil for a deleted account.
+func (s *Server) embeddedUser(login string) any {
 	u := s.account(login)
 	if u == nil {
 		return nil
@@ -57,7 +57,7 @@ func (q *request) user(parts []string) reply {
 
 // collaborators lists people with at least the requested permission. It omits bots of apps.
 func (q *request) collaborators() reply {
-	if !q.may(q.access, "write") {
+	if !q.hasPermission(q.access, "write") {
 		return refuse(http.StatusForbidden, "Must have push access to view repository collaborators.")
 	}
 	least := map[string]string{"": "read", "pull": "read", "triage": "write", "push": "write", "maintain": "admin", "admin": "admin"}
@@ -69,7 +69,7 @@ func (q *request) collaborators() reply {
 	}
 	slices.SortFunc(found, func(a, b *User) int { return int(a.ID - b.ID) })
 	return page(q, found, func(u *User) map[string]any {
-		out, _ := q.simple(u.Login).(map[string]any)
+		out, _ := q.embeddedUser(u.Login).(map[string]any)
 		write := rank(u.Permission) >= rank("write")
 		out["permissions"] = map[string]any{
 			"pull":     true,
@@ -93,7 +93,7 @@ func (q *request) permission(login string) reply {
 	if u == nil {
 		return refuse(http.StatusNotFound, login+" is not a user")
 	}
-	who, _ := q.simple(login).(map[string]any)
+	who, _ := q.embeddedUser(login).(map[string]any)
 	who["role_name"] = u.Permission
 	return reply{status: http.StatusOK, body: map[string]any{"permission": u.Permission, "role_name": u.Permission, "user": who}}
 }
@@ -103,16 +103,16 @@ func (q *request) repository() reply {
 	for _, k := range []string{"source", "parent", "template_repository"} {
 		delete(out, k)
 	}
-	may := map[string]any{
-		"admin":    q.may(q.access, "admin"),
-		"push":     q.may(q.access, "write"),
+	permissions := map[string]any{
+		"admin":    q.hasPermission(q.access, "admin"),
+		"push":     q.hasPermission(q.access, "write"),
 		"pull":     true,
-		"triage":   q.may(q.access, "write"),
+		"triage":   q.hasPermission(q.access, "write"),
 		"maintain": false,
 	}
 	out["language"] = nil
 	_, name, _ := strings.Cut(q.name, "/")
-	out["name"], out["full_name"], out["permissions"] = name, q.name, may
+	out["name"], out["full_name"], out["permissions"] = name, q.name, permissions
 	out["private"], out["archived"], out["has_issues"] = q.repo.private, q.repo.archived, !q.repo.noIssues
 	a := reply{status: http.StatusOK, body: out, header: http.Header{}}
 	if q.access.Scopes != nil {

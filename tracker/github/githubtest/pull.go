@@ -43,7 +43,7 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	out["number"], out["id"], out["title"], out["body"] = i.Number, i.ID, i.Title, i.Body
 	out["node_id"] = fmt.Sprintf("PR_%d", i.Number)
 	out["html_url"] = fmt.Sprintf("%s/%s/pull/%d", s.http.URL, s.name, i.Number)
-	out["user"], out["assignee"], out["assignees"] = s.simple(i.Author), nil, s.accounts(i.Assignees)
+	out["user"], out["assignee"], out["assignees"] = s.embeddedUser(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["merged_at"], out["milestone"] = "open", nil, nil, nil
 	if i.Closed {
 		out["state"], out["closed_at"] = "closed", stamp(i.Updated)
@@ -65,8 +65,8 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	if p.Fork {
 		home = i.Author + "/" + Repo
 	}
-	s.side(out["head"], p.Head, p.SHA, home)
-	s.side(out["base"], p.Base, s.sha(p.Base), s.name)
+	s.fillBranch(out["head"], p.Head, p.SHA, home)
+	s.fillBranch(out["base"], p.Base, s.sha(p.Base), s.name)
 	if full {
 		out["mergeable"], out["mergeable_state"], out["merged"], out["merged_by"] = p.Mergeable, "clean", p.Merged, nil
 		if p.Mergeable == nil {
@@ -79,8 +79,8 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	return out
 }
 
-// side fills in the head or the base.
-func (s *Server) side(v any, ref, sha, fullName string) {
+// fillBranch fills in the head or the base.
+func (s *Server) fillBranch(v any, ref, sha, fullName string) {
 	b := v.(map[string]any)
 	b["ref"], b["sha"], b["label"] = ref, sha, strings.Split(fullName, "/")[0]+":"+ref
 	b["repo"].(map[string]any)["full_name"] = fullName
@@ -89,7 +89,7 @@ func (s *Server) side(v any, ref, sha, fullName string) {
 func (q *request) pullsPath(parts []string) reply {
 	if len(parts) == 0 {
 		if q.method == http.MethodPost {
-			return q.open()
+			return q.openPull()
 		}
 		return page(q, q.pulls(), func(i *Issue) map[string]any { return q.showPull(i, false) })
 	}
@@ -135,8 +135,8 @@ func (q *request) pulls() (out []*Issue) {
 	return out
 }
 
-// open opens a pull request. There is at most one open request per head and base.
-func (q *request) open() reply {
+// openPull opens a pull request. There is at most one open request per head and base.
+func (q *request) openPull() reply {
 	head, base := strings.TrimPrefix(q.text("head"), Owner+":"), q.text("base")
 	if strings.TrimSpace(q.text("title")) == "" {
 		return blankTitle()

@@ -123,21 +123,21 @@ func (s *Server) react(id, login, content string) {
 
 func (s *Server) showReview(r *Review) map[string]any {
 	out := s.desc.object("pull-request-review-items")
-	out["id"], out["node_id"], out["user"], out["body"], out["state"] = r.ID, r.NodeID(), s.simple(r.Author), r.Body, r.State
+	out["id"], out["node_id"], out["user"], out["body"], out["state"] = r.ID, r.NodeID(), s.embeddedUser(r.Author), r.Body, r.State
 	out["commit_id"], out["submitted_at"] = r.SHA, stamp(r.Submitted)
 	return out
 }
 
 func (s *Server) showRemark(m Remark) map[string]any {
 	out := s.desc.object("pull-request-review-comment-items")
-	out["id"], out["node_id"], out["user"] = m.ID, m.NodeID(), s.simple(m.Author)
+	out["id"], out["node_id"], out["user"] = m.ID, m.NodeID(), s.embeddedUser(m.Author)
 	out["path"], out["line"], out["original_line"], out["body"] = m.Path, m.Line, m.Line, m.Body
 	out["created_at"], out["updated_at"] = stamp(m.At), stamp(m.At)
 	return out
 }
 
-// holds reports whether a comment or review has the GraphQL ID.
-func (s *Server) holds(id string) bool {
+// hasNode reports whether a comment or review has the GraphQL ID.
+func (s *Server) hasNode(id string) bool {
 	for _, i := range s.issues {
 		if slices.ContainsFunc(i.Comments, func(c *Comment) bool { return c.NodeID() == id }) {
 			return true
@@ -161,12 +161,12 @@ func data(v map[string]any) reply {
 	return reply{status: http.StatusOK, body: map[string]any{"data": v}}
 }
 
-// graphSigns returns the reaction groups from the viewer's side. Like GitHub it includes empty groups.
-func (s *Server) graphSigns(a *Access, ids []any) reply {
+// graphReactions returns the reaction groups from the viewer's side. Like GitHub it includes empty groups.
+func (s *Server) graphReactions(a *Access, ids []any) reply {
 	nodes, missing := []any{}, []any{}
 	for _, v := range ids {
 		id := v.(string)
-		if !s.holds(id) {
+		if !s.hasNode(id) {
 			nodes, missing = append(nodes, nil), append(missing, map[string]any{
 				"type":    "NOT_FOUND",
 				"message": "Could not resolve to a node with the global id of '" + id + "'",
@@ -188,8 +188,8 @@ func (s *Server) graphSigns(a *Access, ids []any) reply {
 	return reply{status: http.StatusOK, body: out}
 }
 
-func (s *Server) graphSign(a *Access, id, content string) reply {
-	if !s.holds(id) {
+func (s *Server) graphAddReaction(a *Access, id, content string) reply {
+	if !s.hasNode(id) {
 		return noNode(id)
 	}
 	s.react(id, a.Login, content)
@@ -203,16 +203,16 @@ func (s *Server) graphThreads(number, last int, before string) reply {
 	threads := []any{}
 	for _, r := range s.issues[number-1].Pull.Reviews {
 		for _, m := range r.Remarks {
-			said := []any{}
+			comments := []any{}
 			for _, c := range append([]Remark{m}, m.Replies...) {
-				said = append(said, map[string]any{"body": c.Body, "createdAt": stamp(c.At), "author": s.actor(c.Author)})
+				comments = append(comments, map[string]any{"body": c.Body, "createdAt": stamp(c.At), "author": s.actor(c.Author)})
 			}
 			threads = append(threads, map[string]any{
 				"id":         m.thread(),
 				"isResolved": m.Resolved,
 				"path":       m.Path,
 				"line":       m.Line,
-				"comments":   map[string]any{"nodes": said[max(0, len(said)-last):]},
+				"comments":   map[string]any{"nodes": comments[max(0, len(comments)-last):]},
 			})
 		}
 	}
@@ -230,7 +230,7 @@ func (s *Server) graphThreads(number, last int, before string) reply {
 }
 
 func (s *Server) graphReply(a *Access, thread, body string) reply {
-	if !s.may(a, "write") {
+	if !s.hasPermission(a, "write") {
 		return graphError("FORBIDDEN", "Resource not accessible by integration")
 	}
 	for _, i := range s.issues {

@@ -99,27 +99,27 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 	access, refused := s.authenticate(r)
 	if refused != nil {
-		return s.render(*refused, nil)
+		return s.encode(*refused, nil)
 	}
 	if r.URL.Path == "/api/graphql" {
-		return s.render(s.graph(access, body), nil)
+		return s.encode(s.graph(access, body), nil)
 	}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api)
-	if rest, byID := strings.CutPrefix(path, "/repositories/"+elsewhere+"/"); byID {
+	if rest, byID := strings.CutPrefix(path, "/repositories/"+otherProjectID+"/"); byID {
 		path = "/repos/other/place/" + rest
 	} else if rest, byID := strings.CutPrefix(path, "/repositories/"+projectID); byID {
 		path = "/repos/" + s.name + rest
 	}
 	known, err := s.desc.request(r, path, body)
 	if err != nil {
-		s.t.Errorf("githubtest: %s\n%s", brief(err), body)
-		return s.render(refuse(http.StatusUnprocessableEntity, err.Error()), nil)
+		s.t.Errorf("githubtest: %s\n%s", withoutSchema(err), body)
+		return s.encode(refuse(http.StatusUnprocessableEntity, err.Error()), nil)
 	}
-	return s.render(s.route(r, path, access, body), known)
+	return s.encode(s.route(r, path, access, body), known)
 }
 
-// render encodes an answer and validates it against the description.
-func (s *Server) render(a reply, known *openapi3filter.RequestValidationInput) (reply, []byte) {
+// encode encodes an answer and validates it against the description.
+func (s *Server) encode(a reply, known *openapi3filter.RequestValidationInput) (reply, []byte) {
 	if a.header == nil {
 		a.header = http.Header{}
 	}
@@ -142,12 +142,12 @@ func (s *Server) render(a reply, known *openapi3filter.RequestValidationInput) (
 	}
 	// An equal answer for the same path was validated already.
 	what := sha256.Sum256(fmt.Appendf(nil, "%s %s %d\n%s", known.Request.Method, known.Request.URL.Path, a.status, text))
-	if s.judged[what] {
+	if s.validated[what] {
 		return a, text
 	}
-	s.judged[what] = true
+	s.validated[what] = true
 	if err := validate(known, a.status, a.header, text); err != nil {
-		s.t.Errorf("githubtest: %s", brief(err))
+		s.t.Errorf("githubtest: %s", withoutSchema(err))
 	}
 	return a, text
 }
@@ -161,7 +161,7 @@ func (s *Server) record(r *http.Request, status int) {
 func (s *Server) authenticate(r *http.Request) (*Access, *reply) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a := s.tokens[token]
-	if a == nil && s.app != nil && s.app.accepts(token, s.clock.Now()) {
+	if a == nil && s.app != nil && s.app.verifyJWT(token, s.clock.Now()) {
 		a = &Access{jwt: true}
 	}
 	if a == nil || (!a.Ends.IsZero() && !s.clock.Now().Before(a.Ends)) {
@@ -202,8 +202,8 @@ func (s *Server) route(r *http.Request, path string, a *Access, body []byte) rep
 	name := parts[1] + "/" + parts[2]
 	switch {
 	case name == "other/place":
-		return q.inOther(parts[3:])
-	case !a.jwt && s.repo.private && !s.reads(a):
+		return q.routeOther(parts[3:])
+	case !a.jwt && s.repo.private && !s.canRead(a):
 		return refuse(http.StatusNotFound, "Not Found")
 	case strings.EqualFold(name, s.name):
 	case strings.EqualFold(name, Owner+"/"+Repo): // the old name
@@ -214,18 +214,18 @@ func (s *Server) route(r *http.Request, path string, a *Access, body []byte) rep
 	if r.Method != http.MethodGet && s.repo.archived {
 		return refuse(http.StatusForbidden, "Repository was archived so is read-only.")
 	}
-	if r.Method != http.MethodGet && !a.jwt && !s.may(a, "write") {
+	if r.Method != http.MethodGet && !a.jwt && !s.hasPermission(a, "write") {
 		return refuse(http.StatusForbidden, "Resource not accessible by integration")
 	}
 	return q.project(parts[3:])
 }
 
-func (s *Server) reads(a *Access) bool {
+func (s *Server) canRead(a *Access) bool {
 	u := s.users[strings.ToLower(a.Login)]
 	return u != nil && u.Permission != "none"
 }
 
-func (s *Server) may(a *Access, permission string) bool {
+func (s *Server) hasPermission(a *Access, permission string) bool {
 	u := s.users[strings.ToLower(a.Login)]
 	return u != nil && (u.Permission == permission || u.Permission == "admin")
 }
@@ -279,7 +279,7 @@ func (q *request) project(parts []string) reply {
 	case "actions":
 		return q.jobLog(parts[2])
 	case "installation":
-		return q.installed()
+		return q.installationReply()
 	}
 	return refuse(http.StatusNotFound, "Not Found")
 }
@@ -300,17 +300,17 @@ func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	return a
 }
 
-func number(s string, otherwise int) int {
+func number(s string, fallback int) int {
 	if n, err := strconv.Atoi(s); err == nil && n > 0 {
 		return n
 	}
-	return otherwise
+	return fallback
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// brief omits the schema, which fills pages.
-func brief(err error) string {
+// withoutSchema omits the schema, which fills pages.
+func withoutSchema(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return text
 }

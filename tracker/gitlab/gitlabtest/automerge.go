@@ -7,7 +7,7 @@ import (
 
 // acceptMerge merges at once, unless the caller asks to wait for a pipeline that has not ended.
 func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
-	if refused, bad := p.refusesMerge(c, m); bad {
+	if refused, bad := p.mergeRefusal(c, m); bad {
 		return refused
 	}
 	later, _ := c.body["merge_when_pipeline_succeeds"].(bool)
@@ -21,7 +21,7 @@ func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
 	return ok(s.mergeObject(p, m, true))
 }
 
-func (p *Project) refusesMerge(c *call, m *Merge) (refused answer, bad bool) {
+func (p *Project) mergeRefusal(c *call, m *Merge) (refused answer, bad bool) {
 	p.refresh(m)
 	sha, _ := c.body["sha"].(string)
 	switch {
@@ -42,7 +42,7 @@ func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
 	if m == nil {
 		return notFound("Merge Request")
 	}
-	if refused, bad := p.refusesMerge(c, m); bad {
+	if refused, bad := p.mergeRefusal(c, m); bad {
 		return refused
 	}
 	m.AutoMerge, m.Train = true, true

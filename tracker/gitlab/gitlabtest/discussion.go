@@ -6,9 +6,9 @@ import (
 )
 
 type thread struct {
-	id    string
-	alone bool
-	notes []*note
+	id         string
+	individual bool
+	notes      []*note
 }
 
 // Thread is a new discussion on a merge request.
@@ -29,7 +29,7 @@ func (p *Project) Discuss(iid int, t Thread) string {
 	m := p.merge(iid)
 	n := p.newNote(t.By.ID, t.Body)
 	n.resolvable, n.resolved, n.system, n.path, n.line = t.Resolvable, t.Resolved, t.System, t.Path, t.Line
-	d := &thread{id: fmt.Sprintf("%040x", p.s.id()), alone: !t.Resolvable, notes: []*note{n}}
+	d := &thread{id: fmt.Sprintf("%040x", p.s.id()), individual: !t.Resolvable, notes: []*note{n}}
 	m.threads = append(m.threads, d)
 	return d.id
 }
@@ -75,13 +75,13 @@ func (m *Merge) notes() (all []*note) {
 }
 
 func (s *Server) discussions(c *call, p *Project, m *Merge) answer {
-	x := p.onMerge(m)
+	x := p.mergeNotes(m)
 	return paged(c, m.threads, func(d *thread) object {
 		notes := []object{}
 		for _, n := range d.notes {
 			notes = append(notes, s.noteObject(p, x, n))
 		}
-		return object{"id": d.id, "individual_note": d.alone, "notes": notes}
+		return object{"id": d.id, "individual_note": d.individual, "notes": notes}
 	})
 }
 
@@ -91,5 +91,5 @@ func (s *Server) answer(c *call, p *Project, m *Merge, discussion string) answer
 	if d == nil {
 		return notFound("Discussion")
 	}
-	return s.writeNote(c, p, p.onMerge(m), p.newNote(c.user.ID, ""), d.add)
+	return s.writeNote(c, p, p.mergeNotes(m), p.newNote(c.user.ID, ""), d.add)
 }

@@ -15,10 +15,10 @@ func (s *Server) listEvents(c *call, p *Project) answer {
 	}
 	type comment struct {
 		*note
-		on noted
+		on noteList
 	}
 	var found []comment
-	collect := func(x noted) {
+	collect := func(x noteList) {
 		for _, n := range x.list {
 			if !n.system && !n.internal && !n.at.Before(after) {
 				found = append(found, comment{n, x})
@@ -26,10 +26,10 @@ func (s *Server) listEvents(c *call, p *Project) answer {
 		}
 	}
 	for _, i := range p.issues {
-		collect(p.onIssue(i))
+		collect(p.issueNotes(i))
 	}
 	for _, m := range p.merges {
-		collect(p.onMerge(m))
+		collect(p.mergeNotes(m))
 	}
 	slices.SortFunc(found, func(a, b comment) int {
 		if c.query.Get("sort") == "asc" {
@@ -54,7 +54,7 @@ func (s *Server) listEvents(c *call, p *Project) answer {
 			"target_title":    "x",
 			"created_at":      stamp(e.at),
 			"note":            shown,
-			"author":          s.basic(e.author),
+			"author":          s.embeddedUser(e.author),
 			"author_username": name,
 		}
 	})
@@ -93,7 +93,7 @@ func (p *Project) award(note, user int, name string) *award {
 func (s *Server) awards(c *call, p *Project, id int) answer {
 	show := func(a *award) object {
 		return object{
-			"id": a.id, "name": a.name, "user": s.basic(a.user), "created_at": stamp(a.at), "updated_at": stamp(a.at),
+			"id": a.id, "name": a.name, "user": s.embeddedUser(a.user), "created_at": stamp(a.at), "updated_at": stamp(a.at),
 			"awardable_id": id, "awardable_type": "Note",
 		}
 	}

@@ -62,7 +62,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, u
 	case push && (level < Developer || !mayPush(tok.scopes)):
 		return refuse(http.StatusForbidden, "You are not allowed to push code to this project."), tok.user.Username
 	}
-	kept := &recorded{ResponseWriter: w, status: http.StatusOK}
+	kept := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 	repository.Serve(kept, r, "/"+path+".git", tok.user.Username)
 	return kept.status, tok.user.Username
 }
@@ -71,13 +71,13 @@ func mayPush(scopes []string) bool {
 	return slices.Contains(scopes, "api") || slices.Contains(scopes, "write_repository")
 }
 
-// recorded records the status of an answer.
-type recorded struct {
+// statusRecorder records the status of an answer.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (r *recorded) WriteHeader(status int) {
+func (r *statusRecorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }

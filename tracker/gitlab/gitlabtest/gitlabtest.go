@@ -80,8 +80,8 @@ func (s *Server) WithoutKeyset() {
 	s.noKeyset = true
 }
 
-// titled fails the test for an empty title, which GitLab refuses.
-func (s *Server) titled(title string) {
+// requireTitle fails the test for an empty title, which GitLab refuses.
+func (s *Server) requireTitle(title string) {
 	s.t.Helper()
 	if strings.TrimSpace(title) == "" {
 		s.t.Error("gitlabtest: an issue or merge request has no title")

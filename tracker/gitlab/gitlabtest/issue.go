@@ -49,7 +49,7 @@ type issueLink struct {
 func (p *Project) AddIssue(i Issue) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.s.titled(i.Title)
+	p.s.requireTitle(i.Title)
 	i.id, i.iid = p.s.id(), len(p.issues)+1
 	if i.Author != nil {
 		i.author = i.Author.ID
@@ -63,7 +63,7 @@ func (p *Project) AddIssue(i Issue) int {
 	i.Labels = nil
 	p.issues = append(p.issues, &i)
 	for _, name := range names {
-		p.mark(&i, i.author, name, true)
+		p.setLabel(&i, i.author, name, true)
 	}
 	return i.iid
 }
@@ -75,8 +75,8 @@ func (p *Project) issue(iid int) *Issue {
 	return p.issues[iid-1]
 }
 
-// mark sets or removes a label and records the event.
-func (p *Project) mark(i *Issue, user int, name string, on bool) {
+// setLabel sets or removes a label and records the event.
+func (p *Project) setLabel(i *Issue, user int, name string, on bool) {
 	has := slices.Contains(i.Labels, name)
 	if has == on {
 		return
@@ -98,14 +98,14 @@ func (p *Project) mark(i *Issue, user int, name string, on bool) {
 func (p *Project) Label(by *User, iid int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.mark(p.issue(iid), by.ID, name, true)
+	p.setLabel(p.issue(iid), by.ID, name, true)
 }
 
 // Unlabel removes a label.
 func (p *Project) Unlabel(by *User, iid int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.mark(p.issue(iid), by.ID, name, false)
+	p.setLabel(p.issue(iid), by.ID, name, false)
 }
 
 // Close closes an issue.
@@ -135,7 +135,7 @@ func (p *Project) Describe(by *User, iid int, text string, ticked bool) {
 	if ticked {
 		said = "marked the checklist item **one** as completed"
 	}
-	p.say(i, by.ID, said, true)
+	p.addNote(i, by.ID, said, true)
 }
 
 // Rename edits an issue's title.
@@ -144,9 +144,9 @@ func (p *Project) Rename(by *User, iid int, title string) {
 	defer p.s.mu.Unlock()
 	i := p.issue(iid)
 	was := i.Title
-	p.s.titled(title)
+	p.s.requireTitle(title)
 	i.Title = title
-	p.say(i, by.ID, fmt.Sprintf("changed title from **%s** to **%s**", was, title), true)
+	p.addNote(i, by.ID, fmt.Sprintf("changed title from **%s** to **%s**", was, title), true)
 }
 
 // Block makes one issue block another.

@@ -23,8 +23,8 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	o := object{
 		"id": i.id, "iid": i.iid, "project_id": p.id, "title": i.Title, "description": i.Description, "state": i.state(),
 		"created_at": stamp(i.Created), "updated_at": stamp(i.updated), "closed_at": nil, "labels": slices.Clone(i.Labels),
-		"milestone": nil, "assignees": []any{}, "author": s.basic(i.author), "user_notes_count": i.said(),
-		"merge_requests_count": len(p.closing(i)), "upvotes": 0, "downvotes": 0, "due_date": nil, "confidential": i.Confidential,
+		"milestone": nil, "assignees": []any{}, "author": s.embeddedUser(i.author), "user_notes_count": i.noteCount(),
+		"merge_requests_count": len(p.closingMerges(i)), "upvotes": 0, "downvotes": 0, "due_date": nil, "confidential": i.Confidential,
 		"discussion_locked": i.Locked, "issue_type": cmp.Or(i.Type, "issue"),
 		"web_url":               fmt.Sprintf("%s/%s/-/issues/%d", s.URL, p.path, i.iid),
 		"blocking_issues_count": i.blocking(), "weight": nil, "moved_to_id": movedTo, "subscribed": false,
@@ -45,7 +45,7 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	}
 	var who []any
 	for _, u := range i.Assignees {
-		who = append(who, s.basic(u.ID))
+		who = append(who, s.embeddedUser(u.ID))
 	}
 	if who != nil {
 		o["assignees"] = who
@@ -53,7 +53,7 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	return o
 }
 
-func (i *Issue) said() (n int) {
+func (i *Issue) noteCount() (n int) {
 	for _, x := range i.notes {
 		if !x.system {
 			n++
@@ -79,7 +79,7 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	var found []*Issue
 	for _, i := range p.issues {
 		state := c.query.Get("state")
-		if !i.Deleted && (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) && i.carries(c.query.Get("labels")) {
+		if !i.Deleted && (state == "" || state == "all" || state == i.state()) && matchesIID(c.query["iids[]"], i.iid) && i.hasLabels(c.query.Get("labels")) {
 			found = append(found, i)
 		}
 	}
@@ -97,12 +97,12 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	return paged(c, found, show)
 }
 
-// carries reports whether the issue has all labels of a comma-separated list. GitLab's labels are case-sensitive.
-func (i *Issue) carries(list string) bool {
+// hasLabels reports whether the issue has all labels of a comma-separated list. GitLab's labels are case-sensitive.
+func (i *Issue) hasLabels(list string) bool {
 	return list == "" || !slices.ContainsFunc(strings.Split(list, ","), func(l string) bool { return !slices.Contains(i.Labels, l) })
 }
 
-func wanted(iids []string, iid int) bool {
+func matchesIID(iids []string, iid int) bool {
 	return len(iids) == 0 || slices.Contains(iids, strconv.Itoa(iid))
 }
 
@@ -114,10 +114,10 @@ func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
 	i.writes++
 	if level >= Reporter { // GitLab silently ignores label changes by lower roles
 		for _, name := range names(c.body["add_labels"]) {
-			p.mark(i, c.user.ID, name, true)
+			p.setLabel(i, c.user.ID, name, true)
 		}
 		for _, name := range names(c.body["remove_labels"]) {
-			p.mark(i, c.user.ID, name, false)
+			p.setLabel(i, c.user.ID, name, false)
 		}
 	}
 	if event := c.body["state_event"]; event == "close" && !i.Closed || event == "reopen" && i.Closed {
@@ -141,7 +141,7 @@ func names(v any) []string {
 func (s *Server) labelEvents(c *call, i *Issue) answer {
 	return paged(c, i.events, func(e *labelEvent) object {
 		o := object{
-			"id": e.id, "user": s.basic(e.user), "created_at": stamp(e.at), "resource_type": "Issue", "resource_id": i.id,
+			"id": e.id, "user": s.embeddedUser(e.user), "created_at": stamp(e.at), "resource_type": "Issue", "resource_id": i.id,
 			"label": nil, "action": e.action,
 		}
 		if e.label != nil {

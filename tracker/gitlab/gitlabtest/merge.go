@@ -59,7 +59,7 @@ func (p *Project) AddMerge(m Merge) int {
 }
 
 func (p *Project) addMerge(m *Merge) *Merge {
-	p.s.titled(m.Title)
+	p.s.requireTitle(m.Title)
 	m.id, m.IID, m.State = p.s.id(), len(p.merges)+1, cmp.Or(m.State, "opened")
 	m.created = p.s.now()
 	m.updated = m.created
@@ -120,8 +120,8 @@ func (p *Project) merge(iid int) *Merge {
 	return p.merges[iid-1]
 }
 
-// closing returns the merge requests that close an issue when they are merged.
-func (p *Project) closing(i *Issue) (found []*Merge) {
+// closingMerges returns the merge requests that close an issue when they are merged.
+func (p *Project) closingMerges(i *Issue) (found []*Merge) {
 	pattern := regexp.MustCompile(fmt.Sprintf(`(?i)\b(?:close[sd]?|closing|fix(?:e[sd]|ing)?|resolve[sd]?|resolving|implement(?:s|ed|ing)?):? #%d\b`, i.iid))
 	for _, m := range p.merges {
 		if pattern.MatchString(m.Description) {

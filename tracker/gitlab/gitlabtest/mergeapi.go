@@ -9,10 +9,10 @@ import (
 )
 
 func (s *Server) closedBy(c *call, p *Project, i *Issue) answer {
-	return paged(c, p.closing(i), func(m *Merge) object { return s.mergeObject(p, m, false) })
+	return paged(c, p.closingMerges(i), func(m *Merge) object { return s.mergeObject(p, m, false) })
 }
 
-func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
+func (s *Server) mergeObject(p *Project, m *Merge, full bool) object {
 	p.refresh(m)
 	status := m.MergeStatus
 	switch {
@@ -38,9 +38,9 @@ func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
 		o["labels"] = []string{}
 	}
 	if m.Author != nil {
-		o["author"] = s.basic(m.Author.ID)
+		o["author"] = s.embeddedUser(m.Author.ID)
 	}
-	if !whole {
+	if !full {
 		return o
 	}
 	o["diff_refs"] = object{"base_sha": strings.Repeat("0", 40), "head_sha": m.SHA, "start_sha": strings.Repeat("0", 40)}
@@ -58,7 +58,7 @@ func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
 func (s *Server) accounts(users []*User) []any {
 	out := []any{}
 	for _, u := range users {
-		out = append(out, s.basic(u.ID))
+		out = append(out, s.embeddedUser(u.ID))
 	}
 	return out
 }
@@ -98,8 +98,8 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 		Target:      text("target_branch"),
 		Author:      c.user,
 		Labels:      names(c.body["labels"]),
-		Reviewers:   s.byID(c.body["reviewer_ids"]),
-		Assignees:   s.byID(c.body["assignee_ids"]),
+		Reviewers:   s.usersByID(c.body["reviewer_ids"]),
+		Assignees:   s.usersByID(c.body["assignee_ids"]),
 	}
 	m.RemoveSource, _ = c.body["remove_source_branch"].(bool)
 	switch {
@@ -126,7 +126,7 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 			}}}
 		}
 	}
-	p.act(m.Description)
+	p.recordActions(m.Description)
 	for _, l := range m.Labels {
 		p.label(l)
 	}
@@ -147,23 +147,23 @@ func (s *Server) updateMerge(c *call, p *Project, m *Merge) answer {
 			*into = v
 		}
 	}
-	p.act(m.Description)
+	p.recordActions(m.Description)
 	for _, l := range names(c.body["add_labels"]) {
 		if p.label(l); !slices.Contains(m.Labels, l) {
 			m.Labels = append(m.Labels, l)
 		}
 	}
 	if v, has := c.body["reviewer_ids"]; has {
-		m.Reviewers = s.byID(v)
+		m.Reviewers = s.usersByID(v)
 	}
 	if v, has := c.body["assignee_ids"]; has {
-		m.Assignees = s.byID(v)
+		m.Assignees = s.usersByID(v)
 	}
 	m.updated = s.now()
 	return ok(s.mergeObject(p, m, true))
 }
 
-func (s *Server) byID(v any) (users []*User) {
+func (s *Server) usersByID(v any) (users []*User) {
 	list, _ := v.([]any)
 	for _, x := range list {
 		if id, isNumber := x.(float64); isNumber && s.users[int(id)] != nil {

@@ -23,40 +23,40 @@ func (p *Project) newNote(user int, body string) *note {
 	return &note{id: p.s.id(), author: user, body: body, at: at, updated: at}
 }
 
-// noted is the list of notes of an issue or a merge request.
-type noted struct {
-	kind    string // type of the object in answers
-	iid, id int
-	list    []*note // oldest first
-	add     func(*note)
-	remove  func(*note)
-	wrote   func() // called after writes through the API
+// noteList is the list of notes of an issue or a merge request.
+type noteList struct {
+	kind       string // type of the object in answers
+	iid, id    int
+	list       []*note // oldest first
+	add        func(*note)
+	remove     func(*note)
+	afterWrite func() // called after writes through the API
 }
 
-func (p *Project) onIssue(i *Issue) noted {
-	return noted{
+func (p *Project) issueNotes(i *Issue) noteList {
+	return noteList{
 		kind: "Issue", iid: i.iid, id: i.id, list: slices.Clone(i.notes),
-		add:    func(n *note) { i.notes, i.updated = append(i.notes, n), n.at },
-		remove: func(n *note) { i.notes = slices.DeleteFunc(i.notes, func(o *note) bool { return o == n }) },
-		wrote:  func() { i.writes, i.updated = i.writes+1, p.s.now() },
+		add:        func(n *note) { i.notes, i.updated = append(i.notes, n), n.at },
+		remove:     func(n *note) { i.notes = slices.DeleteFunc(i.notes, func(o *note) bool { return o == n }) },
+		afterWrite: func() { i.writes, i.updated = i.writes+1, p.s.now() },
 	}
 }
 
-func (p *Project) onMerge(m *Merge) noted {
-	return noted{
+func (p *Project) mergeNotes(m *Merge) noteList {
+	return noteList{
 		kind: "MergeRequest", iid: m.IID, id: m.id, list: m.notes(),
 		add: func(n *note) {
-			m.threads = append(m.threads, &thread{id: fmt.Sprintf("%040x", p.s.id()), alone: true, notes: []*note{n}})
+			m.threads = append(m.threads, &thread{id: fmt.Sprintf("%040x", p.s.id()), individual: true, notes: []*note{n}})
 		},
 		remove: func(n *note) {
 			m.threads = slices.DeleteFunc(m.threads, func(d *thread) bool { return d.notes[0] == n })
 		},
-		wrote: func() {},
+		afterWrite: func() {},
 	}
 }
 
-// by returns the texts of an account, oldest first.
-func (x noted) by(u *User) (texts []string) {
+// textsBy returns the texts of an account, oldest first.
+func (x noteList) textsBy(u *User) (texts []string) {
 	for _, n := range x.list {
 		if n.author == u.ID && !n.system {
 			texts = append(texts, n.body)
@@ -69,13 +69,13 @@ func (x noted) by(u *User) (texts []string) {
 func (p *Project) Comment(by *User, iid int, body string, system bool) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return p.say(p.issue(iid), by.ID, body, system).id
+	return p.addNote(p.issue(iid), by.ID, body, system).id
 }
 
-func (p *Project) say(i *Issue, user int, body string, system bool) *note {
+func (p *Project) addNote(i *Issue, user int, body string, system bool) *note {
 	n := p.newNote(user, body)
 	n.system = system
-	p.onIssue(i).add(n)
+	p.issueNotes(i).add(n)
 	return n
 }
 
@@ -83,7 +83,7 @@ func (p *Project) say(i *Issue, user int, body string, system bool) *note {
 func (p *Project) Notes(by *User, iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return p.onIssue(p.issue(iid)).by(by)
+	return p.issueNotes(p.issue(iid)).textsBy(by)
 }
 
 // DeleteNotes deletes an account's notes on an issue, like a maintainer.
@@ -99,7 +99,7 @@ func (p *Project) NoteOn(iid int, by *User, body string) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	n := p.newNote(by.ID, body)
-	p.onMerge(p.merge(iid)).add(n)
+	p.mergeNotes(p.merge(iid)).add(n)
 	return n.id
 }
 
@@ -107,12 +107,12 @@ func (p *Project) NoteOn(iid int, by *User, body string) int {
 func (p *Project) MergeNotes(by *User, iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return p.onMerge(p.merge(iid)).by(by)
+	return p.mergeNotes(p.merge(iid)).textsBy(by)
 }
 
-func (s *Server) noteObject(p *Project, x noted, n *note) object {
+func (s *Server) noteObject(p *Project, x noteList, n *note) object {
 	o := object{
-		"id": n.id, "type": nil, "body": n.body, "author": s.basic(n.author), "created_at": stamp(n.at),
+		"id": n.id, "type": nil, "body": n.body, "author": s.embeddedUser(n.author), "created_at": stamp(n.at),
 		"updated_at": stamp(n.updated), "system": n.system, "project_id": p.id,
 		"noteable_id": x.id, "noteable_iid": x.iid, "noteable_type": x.kind, //nolint:misspell // GitLab's own word
 		"resolvable": n.resolvable, "confidential": n.internal, "internal": n.internal,
@@ -129,8 +129,8 @@ func (s *Server) noteObject(p *Project, x noted, n *note) object {
 
 const maxNote = 1000000
 
-// inNotes answers calls about the notes of an issue or merge request.
-func (s *Server) inNotes(c *call, p *Project, x noted, kind string, rest []string) answer {
+// routeNotes answers calls about the notes of an issue or merge request.
+func (s *Server) routeNotes(c *call, p *Project, x noteList, kind string, rest []string) answer {
 	switch kind {
 	case "GET /notes":
 		if c.query.Get("sort") != "asc" {
@@ -154,13 +154,13 @@ func (s *Server) inNotes(c *call, p *Project, x noted, kind string, rest []strin
 	case kind == "PUT /notes/#":
 		return s.writeNote(c, p, x, x.list[at], func(*note) {})
 	}
-	x.wrote()
+	x.afterWrite()
 	x.remove(x.list[at])
 	return answer{status: http.StatusNoContent, body: []byte{}}
 }
 
 // writeNote sets the text of a note from a call, and calls put to store it.
-func (s *Server) writeNote(c *call, p *Project, x noted, n *note, put func(*note)) answer {
+func (s *Server) writeNote(c *call, p *Project, x noteList, n *note, store func(*note)) answer {
 	body, _ := c.body["body"].(string)
 	switch {
 	case body == "":
@@ -168,10 +168,10 @@ func (s *Server) writeNote(c *call, p *Project, x noted, n *note, put func(*note
 	case len([]rune(body)) > maxNote:
 		return refusal(http.StatusBadRequest, "400 Bad request - Note is too long (maximum is 1000000 characters)")
 	}
-	p.act(body)
+	p.recordActions(body)
 	n.body = body
-	put(n)
-	x.wrote()
+	store(n)
+	x.afterWrite()
 	if c.r.Method == http.MethodPut {
 		n.updated = s.now()
 		return ok(s.noteObject(p, x, n))

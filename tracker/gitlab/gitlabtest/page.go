@@ -31,10 +31,10 @@ func paged[T any](c *call, items []T, show func(T) object) answer {
 	}
 	if page < pages {
 		next = strconv.Itoa(page + 1)
-		header["Link"] = link(c, "page", next)
+		header["Link"] = nextLink(c, "page", next)
 	}
 	header["X-Next-Page"] = next
-	return answer{status: http.StatusOK, header: header, body: shown(items[from:to], show)}
+	return answer{status: http.StatusOK, header: header, body: objects(items[from:to], show)}
 }
 
 // keyset answers with the page after the cursor. Items must be sorted by position.
@@ -56,9 +56,9 @@ func keyset[T any](c *call, items []T, position func(T) string, show func(T) obj
 	header := map[string]string{"X-Per-Page": strconv.Itoa(size)}
 	if len(rest) > size {
 		rest = rest[:size]
-		header["Link"] = link(c, "cursor", base64.URLEncoding.EncodeToString([]byte(position(rest[size-1]))))
+		header["Link"] = nextLink(c, "cursor", base64.URLEncoding.EncodeToString([]byte(position(rest[size-1]))))
 	}
-	return answer{status: http.StatusOK, header: header, body: shown(rest, show)}
+	return answer{status: http.StatusOK, header: header, body: objects(rest, show)}
 }
 
 func pageSize(c *call) (int, answer, bool) {
@@ -73,13 +73,13 @@ func pageSize(c *call) (int, answer, bool) {
 	return min(n, maxPage), answer{}, true
 }
 
-func link(c *call, key, value string) string {
+func nextLink(c *call, key, value string) string {
 	q := c.r.URL.Query()
 	q.Set(key, value)
 	return fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host, c.r.URL.EscapedPath(), q.Encode())
 }
 
-func shown[T any](items []T, show func(T) object) []object {
+func objects[T any](items []T, show func(T) object) []object {
 	out := make([]object, 0, len(items))
 	for _, i := range items {
 		out = append(out, show(i))

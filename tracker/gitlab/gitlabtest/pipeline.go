@@ -24,7 +24,7 @@ func (p *Project) Run(iid int, status string, jobs ...Job) {
 	defer p.s.mu.Unlock()
 	m := p.merge(iid)
 	p.refresh(m)
-	p.run(m, pipeline{status: status, sha: m.SHA, ref: m.Source, source: "push"}, jobs)
+	p.addPipeline(m, pipeline{status: status, sha: m.SHA, ref: m.Source, source: "push"}, jobs)
 }
 
 // RunMerged gives a merge request a pipeline on a commit made by GitLab: of a "merge" result or of a merge "train".
@@ -34,10 +34,10 @@ func (p *Project) RunMerged(iid int, of, status string, jobs ...Job) {
 	m := p.merge(iid)
 	p.refresh(m)
 	ref := fmt.Sprintf("refs/merge-requests/%d/%s", iid, of)
-	p.run(m, pipeline{status: status, sha: strings.Repeat("f", 40), ref: ref, source: "merge_request_event"}, jobs)
+	p.addPipeline(m, pipeline{status: status, sha: strings.Repeat("f", 40), ref: ref, source: "merge_request_event"}, jobs)
 }
 
-func (p *Project) run(m *Merge, l pipeline, jobs []Job) {
+func (p *Project) addPipeline(m *Merge, l pipeline, jobs []Job) {
 	l.id, l.at = p.s.id(), p.s.now()
 	m.pipeline = &l
 	for _, j := range jobs {

@@ -24,13 +24,13 @@ type Project struct {
 	s       *Server
 	id      int
 	path    string
-	old     string      // path before MoveTo; empty: never moved
+	oldPath string      // path before MoveTo; empty: never moved
 	members map[int]int // access level by user; guarded by s.mu, as all below
 	labels  []*label
 	issues  []*Issue
 	merges  []*Merge
 	jobs    []*Job
-	acted   []string
+	actions []string
 	awarded map[int][]*award      // by note
 	git     *forgetest.Repository // nil: none
 }
@@ -56,7 +56,7 @@ func (s *Server) AddProject(path string) *Project {
 func (p *Project) MoveTo(path string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.old, p.path = p.path, path
+	p.oldPath, p.path = p.path, path
 }
 
 // SetProject changes the project's settings while the server runs.
@@ -101,7 +101,7 @@ func (p *Project) Labels() []string {
 func (p *Project) QuickActions() []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return slices.Clone(p.acted)
+	return slices.Clone(p.actions)
 }
 
 // level returns the account's role; 0 if it is not a member.
@@ -113,7 +113,7 @@ func (s *Server) project(name string) *Project {
 		return s.projects[id]
 	}
 	for _, p := range s.projects {
-		if strings.EqualFold(p.path, name) || p.old != "" && strings.EqualFold(p.old, name) {
+		if strings.EqualFold(p.path, name) || p.oldPath != "" && strings.EqualFold(p.oldPath, name) {
 			return p
 		}
 	}
@@ -191,9 +191,9 @@ func (s *Server) createLabel(c *call, p *Project) answer {
 	return created(l.object())
 }
 
-// act records the lines of a text that GitLab takes for commands: those outside of fenced blocks that begin with a
+// recordActions records the lines of a text that GitLab takes for commands: those outside of fenced blocks that begin with a
 // slash and a word.
-func (p *Project) act(text string) {
+func (p *Project) recordActions(text string) {
 	fence := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -205,7 +205,7 @@ func (p *Project) act(text string) {
 		case strings.HasPrefix(line, "```"):
 			fence = "```"
 		case len(line) > 1 && line[0] == '/' && line[1] >= 'a' && line[1] <= 'z':
-			p.acted = append(p.acted, line)
+			p.actions = append(p.actions, line)
 		}
 	}
 }

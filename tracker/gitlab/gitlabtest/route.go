@@ -24,7 +24,7 @@ func (s *Server) dispatch(c *call) answer {
 		parts = append(parts, text)
 	}
 	if parts[0] == "projects" && len(parts) >= 2 {
-		return s.inProject(c, parts[1], parts[2:])
+		return s.routeProject(c, parts[1], parts[2:])
 	}
 	kind := shape(c, parts)
 	if k, bad := unknownParameter(c, kind); bad {
@@ -57,14 +57,14 @@ func shape(c *call, parts []string) string {
 	return c.r.Method + " " + strings.Join(out, "/")
 }
 
-func (s *Server) inProject(c *call, name string, rest []string) answer {
+func (s *Server) routeProject(c *call, name string, rest []string) answer {
 	p := s.project(name)
 	switch write := c.r.Method != http.MethodGet; {
 	case p == nil || p.Hidden || (p.Private && p.level(c.user.ID) == 0):
 		return notFound("Project")
-	case p.old != "" && strings.EqualFold(name, p.old) && write:
+	case p.oldPath != "" && strings.EqualFold(name, p.oldPath) && write:
 		return refusal(http.StatusMethodNotAllowed, "Non GET methods are not allowed for moved projects")
-	case p.old != "" && strings.EqualFold(name, p.old):
+	case p.oldPath != "" && strings.EqualFold(name, p.oldPath):
 		to := fmt.Sprintf("%s%sprojects/%d/%s?%s", s.URL, apiPath, p.id, strings.Join(rest, "/"), c.query.Encode())
 		return answer{status: http.StatusFound, header: map[string]string{"Location": to}, body: []byte{}}
 	case p.Archived && write:
@@ -102,14 +102,14 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 	}
 	switch {
 	case len(rest) >= 2 && rest[0] == "issues":
-		return s.inIssue(c, p, strings.Replace(kind, "issues/#", "", 1), rest[1:])
+		return s.routeIssue(c, p, strings.Replace(kind, "issues/#", "", 1), rest[1:])
 	case len(rest) >= 2 && rest[0] == "merge_requests":
-		return s.inMerge(c, p, strings.Replace(kind, "merge_requests/#", "", 1), rest[1:])
+		return s.routeMerge(c, p, strings.Replace(kind, "merge_requests/#", "", 1), rest[1:])
 	}
 	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
 }
 
-func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer {
+func (s *Server) routeIssue(c *call, p *Project, kind string, rest []string) answer {
 	i := p.issue(number(rest[0]))
 	if i == nil || i.Deleted || p.NoIssues || (i.Confidential && p.level(c.user.ID) < Reporter && i.author != c.user.ID) {
 		return notFound("Issue")
@@ -129,10 +129,10 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 	if i.Locked && p.level(c.user.ID) == 0 && c.r.Method != http.MethodGet {
 		return forbidden()
 	}
-	return s.inNotes(c, p, p.onIssue(i), kind, rest)
+	return s.routeNotes(c, p, p.issueNotes(i), kind, rest)
 }
 
-func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer {
+func (s *Server) routeMerge(c *call, p *Project, kind string, rest []string) answer {
 	m := p.merge(number(rest[0]))
 	if m == nil {
 		return notFound("Merge Request")
@@ -153,7 +153,7 @@ func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer
 	case "POST /discussions/" + rest[min(len(rest)-1, 2)] + "/notes":
 		return s.answer(c, p, m, rest[2])
 	}
-	return s.inNotes(c, p, p.onMerge(m), kind, rest)
+	return s.routeNotes(c, p, p.mergeNotes(m), kind, rest)
 }
 
 func number(s string) int {

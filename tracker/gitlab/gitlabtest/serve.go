@@ -86,7 +86,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		status, username = s.serveGit(w, r)
 		return
 	}
-	c, a := s.admit(w.Header(), r)
+	c, a := s.authorize(w.Header(), r)
 	if c != nil {
 		username = c.user.Username
 		a = s.dispatch(c)
@@ -103,8 +103,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a.write(w)
 }
 
-// admit checks rate limit and token, and parses the body.
-func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
+// authorize checks rate limit and token, and parses the body.
+func (s *Server) authorize(h http.Header, r *http.Request) (*call, answer) {
 	s.mu.Lock()
 	h.Set("Date", time.Now().Add(s.skew).UTC().Format(http.TimeFormat))
 	if s.limit >= 0 {

@@ -72,8 +72,8 @@ func (t *token) object() object {
 	return o
 }
 
-// basic returns an account as part of another object; nil if it was deleted.
-func (s *Server) basic(id int) any {
+// embeddedUser returns an account as part of another object; nil if it was deleted.
+func (s *Server) embeddedUser(id int) any {
 	u := s.users[id]
 	if u == nil {
 		return nil

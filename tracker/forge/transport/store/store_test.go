@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// noise returns n bytes that do not compress.
-func noise(n int) []byte {
+// randomBytes returns n bytes that do not compress.
+func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	return b
@@ -26,11 +26,11 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 	defer s.Close()
 	for n := range 200 {
-		if err := s.Put(fmt.Sprintf("%064x", n), Entry{ETag: "x", Body: noise(1500)}); err != nil {
+		if err := s.Put(fmt.Sprintf("%064x", n), Entry{ETag: "x", Body: randomBytes(1500)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Put("large", Entry{ETag: "x", Body: noise(32 << 10)}); err != nil {
+	if err := s.Put("large", Entry{ETag: "x", Body: randomBytes(32 << 10)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := s.Get("large"); ok {
@@ -58,7 +58,7 @@ func TestStoreIsBounded(t *testing.T) {
 
 func TestDamageIsDetected(t *testing.T) {
 	t.Parallel()
-	good := Entry{ETag: `"x"`, ContentType: "application/json", Body: noise(100)}
+	good := Entry{ETag: `"x"`, ContentType: "application/json", Body: randomBytes(100)}
 	b, err := encodeEntry(good)
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func (o Operation) object(def *ast.Definition, selected ast.SelectionSet, value 
 
 // collect adds the selected fields of an object with a concrete type, by their names in the answer.
 func (o Operation) collect(def *ast.Definition, selected ast.SelectionSet, fields map[string]*ast.Field) {
-	within := func(condition string) bool {
+	appliesTo := func(condition string) bool {
 		return condition == "" || slices.Contains(o.schema.GetPossibleTypes(o.schema.Types[condition]), def)
 	}
 	for _, s := range selected {
@@ -131,11 +131,11 @@ func (o Operation) collect(def *ast.Definition, selected ast.SelectionSet, field
 		case *ast.Field:
 			fields[s.Alias] = s
 		case *ast.InlineFragment:
-			if within(s.TypeCondition) {
+			if appliesTo(s.TypeCondition) {
 				o.collect(def, s.SelectionSet, fields)
 			}
 		case *ast.FragmentSpread:
-			if within(s.Definition.TypeCondition) {
+			if appliesTo(s.Definition.TypeCondition) {
 				o.collect(def, s.Definition.SelectionSet, fields)
 			}
 		}

@@ -23,9 +23,9 @@ var (
 	errForm      = errors.New(string(Unreadable))
 )
 
-// whole reads the answer to its end within the timeout, so that a truncated body is detected before its use. It is the
+// bodyReader reads the answer to its end within the timeout, so that a truncated body is detected before its use. It is the
 // innermost layer.
-type whole struct {
+type bodyReader struct {
 	next    http.RoundTripper
 	timeout time.Duration
 	max     int64
@@ -33,7 +33,7 @@ type whole struct {
 	log     *slog.Logger
 }
 
-func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *bodyReader) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), w.timeout, errTimeout)
 	defer cancel()
 	resp, err := w.next.RoundTrip(r.WithContext(ctx))
@@ -41,9 +41,9 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, w.fail(ctx, r, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the body was read, or is not needed
-	w.skew.note(resp.Header)
+	w.skew.record(resp.Header)
 	body, err := w.read(resp, intentOf(ctx))
-	if errors.Is(err, errTooLong) && intentOf(ctx).leave {
+	if errors.Is(err, errTooLong) && intentOf(ctx).skipLong {
 		w.log.Warn("leave out a part of a list", "path", r.URL.Path, "entries", intentOf(ctx).page, "error", err)
 		body, err = []byte("[]"), nil
 	}
@@ -69,7 +69,7 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (w *whole) read(resp *http.Response, of intent) ([]byte, error) {
+func (w *bodyReader) read(resp *http.Response, of intent) ([]byte, error) {
 	if of.tail > 0 {
 		t := proc.NewTail(of.tail)
 		_, err := io.Copy(t, resp.Body)
@@ -90,14 +90,14 @@ func (w *whole) read(resp *http.Response, of intent) ([]byte, error) {
 }
 
 // fail returns the failure of a request, or the cause for which its context ended.
-func (w *whole) fail(ctx context.Context, r *http.Request, err error) error {
+func (w *bodyReader) fail(ctx context.Context, r *http.Request, err error) error {
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())
 	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w (%v)", errTimeout, w.timeout)
 	}
-	return broken(r, err)
+	return noAnswerFailure(r, err)
 }
 
 func isJSON(h http.Header) bool {
