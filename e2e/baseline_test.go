@@ -31,7 +31,7 @@ func TestLookAndStopDuringTheBaseline(t *testing.T) {
 	}
 	follow := s.start(t, r, nil, "logs", "-f", keys[0])
 	stop := s.start(t, r, nil, "stop", keys[0])
-	if got := stop.end(t); got != 0 || !strings.Contains(stop.out.String(), "takes it up again unless you take its label no-human away (ralph edit ") {
+	if got := stop.end(t); got != 0 || !strings.Contains(stop.out.String(), "works it again, unless you remove its label no-human (ralph edit ") {
 		t.Errorf("stop: status %d\n%s", got, stop.out.String())
 	}
 	if got := follow.end(t); got != 0 || !strings.Contains(follow.out.String(), "ended       interrupted") {

@@ -41,7 +41,7 @@ func TestCleanAfterAKilledRun(t *testing.T) {
 	if len(branches) != 1 || r.commits(t, branches[0]) != 1 {
 		t.Fatalf("branches %q", branches)
 	}
-	for _, want := range []string{"had died", "1 commit kept on branch " + branches[0], "changes without a commit kept as", "ralph clean --discard " + filepath.Base(branches[0])} {
+	for _, want := range []string{"had died", "1 commit kept on branch " + branches[0], "uncommitted changes kept as", "ralph clean --discard " + filepath.Base(branches[0])} {
 		if !strings.Contains(again, want) {
 			t.Errorf("%q does not say %q", again, want)
 		}

@@ -42,7 +42,7 @@ func TestInterrupt(t *testing.T) {
 			if got := p.end(t); got != exitInterrupted {
 				t.Errorf("status %d, want %d", got, exitInterrupted)
 			}
-			if !strings.Contains(p.out.String(), "stopping: agents have 30s to end") {
+			if !strings.Contains(p.out.String(), "stopping: agents get 30s to end") {
 				t.Error("nobody is told that ralph is stopping")
 			}
 			s.clean(t, r)

@@ -65,7 +65,7 @@ func TestLayers(t *testing.T) {
 	}
 	doctor := s.start(t, r, env, "doctor")
 	doctor.end(t)
-	if out := doctor.out.String(); !strings.Contains(out, "laid over a checkout of the base that all runs share") {
+	if out := doctor.out.String(); !strings.Contains(out, "overlays on a shared checkout of the base") {
 		t.Errorf("ralph doctor:\n%s", out)
 	}
 	if got := s.start(t, r, env, "clean").end(t); got != 0 || layers() != 1 {
@@ -76,7 +76,7 @@ func TestLayers(t *testing.T) {
 	}
 	off := s.start(t, r, append(env, "RALPH_LAYER_MAX_MB=0"), "doctor")
 	off.end(t)
-	if out := off.out.String(); !strings.Contains(out, "each is a checkout of its own: layer-max-mb is 0") {
+	if out := off.out.String(); !strings.Contains(out, "each is a separate checkout: layer-max-mb is 0") {
 		t.Errorf("ralph doctor:\n%s", out)
 	}
 	noneLeft(t, s.mark)

@@ -113,7 +113,7 @@ issues:
 			if strings.Count(out, "leftovers") != 1 || !strings.Contains(line, where) || !strings.Contains(line, c.says) || !strings.HasSuffix(fix, " ralph clean --repair") {
 				t.Fatalf("doctor says %q and %q of %s", line, fix, where)
 			}
-			if got := said("clean", "--repair", "--dry-run"); !strings.Contains(got, "would go") {
+			if got := said("clean", "--repair", "--dry-run"); !strings.Contains(got, "would remove") {
 				t.Errorf("a dry run says %s", got)
 			}
 			if got := s.start(t, r, env, "clean", "--repair").end(t); got != 0 {

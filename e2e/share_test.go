@@ -89,7 +89,7 @@ func TestNextAgentGoesOnWhenABudgetIsSpent(t *testing.T) {
 		t.Errorf("agent %+v", own)
 	}
 	p = s.start(t, r, append(env, "RALPH_BUDGET_AGENTS=claude-code:opus=1"), "work", "--dry-run")
-	if got, out := p.end(t), p.out.String(); got != 2 || !strings.Contains(out, "claude-code:opus is not an agent of these runs; they have claude-code:sonnet, codex:gpt-5.5") {
+	if got, out := p.end(t), p.out.String(); got != 2 || !strings.Contains(out, "do not use claude-code:opus; their agents: claude-code:sonnet, codex:gpt-5.5") {
 		t.Errorf("status %d:\n%s", got, out)
 	}
 	s.clean(t, r)

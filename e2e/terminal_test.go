@@ -205,7 +205,7 @@ func TestTerminalGivenBack(t *testing.T) {
 	c.keys("n", "q", "y")
 	c.await("!1 working")
 	c.keys("C-c")
-	c.await("stopping: agents have 30s to end", key+"  interrupted", "ralph: interrupted")
+	c.await("stopping: agents get 30s to end", key+"  interrupted", "ralph: interrupted")
 	c.usable()
 
 	if err := os.Remove(filepath.Join(dir, key)); err != nil {

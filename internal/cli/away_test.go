@@ -25,7 +25,7 @@ const nobody = "http://127.0.0.1:1"
 func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ remote, want string }{
-		"no network":    {nobody + "/acme/widgets.git", "the remote is not reached: look at the network"},
+		"no network":    {nobody + "/acme/widgets.git", "the remote cannot be reached: check the network"},
 		"no repository": {"/nowhere/at/all.git", "there is no repository at the remote's address"},
 	} {
 		t.Run(name, func(t *testing.T) {

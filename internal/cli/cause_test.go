@@ -77,7 +77,7 @@ func TestWhyAnAgentDoesNotStartIsToldOnce(t *testing.T) {
 	args := []string{"work", "one", "--sandbox=none", "--agent-command=sub/agent", "--setup=true", "--skip-permissions", "--commit-author=A <a@b.c>"}
 	got := m.run(t, nil, args...)
 	const why = "iteration 1: agent command: start ROOT/repo/sub/agent: file does not exist\n"
-	const last = "ralph: agent command is unavailable, as said above\nralph: install it where the agent runs, or choose another with --agent or --agent-command\n"
+	const last = "ralph: agent command is unavailable, see above\nralph: install it where the agent runs, or choose another with --agent or --agent-command\n"
 	if got.status != exit.Parked || strings.Count(got.stderr, "sub/agent") != 1 || !strings.Contains(got.stderr, why) || !strings.HasSuffix(got.stderr, last) {
 		t.Errorf("work: %+v", got)
 	}

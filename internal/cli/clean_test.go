@@ -118,7 +118,7 @@ func TestCleanWithoutTheEngine(t *testing.T) {
 	run := unclosedRun(t, m)
 	path := func(h *compose.Host) { h.Env = append(h.Env, "PATH="+t.TempDir()) }
 	got := m.run(t, path, "clean")
-	if want := "its sandbox may still run: docker is not in PATH; `ralph clean` removes it with a PATH that has docker, `ralph clean --discard branch-topic` without"; !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "kept") {
+	if want := "its sandbox may still run: docker is not in PATH; type `ralph clean` with docker in PATH, or `ralph clean --discard branch-topic` without"; !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "kept") {
 		t.Errorf("%+v; want %q", got, want)
 	}
 	if _, err := os.Stat(run.Tree); err != nil {

@@ -80,7 +80,7 @@ func TestCleanRemovesVolumes(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		says string // about the disk of run spent
-	}{{[]string{"clean", "--dry-run"}, "would go"}, {[]string{"clean"}, "removed"}} {
+	}{{[]string{"clean", "--dry-run"}, "would remove"}, {[]string{"clean"}, "removed"}} {
 		got := m.run(t, path, c.args...)
 		if got.status != exit.OK || strings.Contains(got.stdout, alive) {
 			t.Errorf("%q: %+v", c.args, got)

@@ -32,10 +32,10 @@ func TestCostCommand(t *testing.T) {
 	if got, want := m.run(t, nil, "cost", "--json", "--csv"), "--json and --csv exclude each other; choose one"; got.status != exit.Usage || !strings.Contains(got.stderr, want) {
 		t.Errorf("two formats: %+v", got)
 	}
-	if got := run("cost"); got != "No run is on record.\n" {
+	if got := run("cost"); got != "No runs recorded.\n" {
 		t.Errorf("before the first run: %q", got)
 	}
-	if got := run("cost", "--since=1h"); got != "No run is on record since then.\n" {
+	if got := run("cost", "--since=1h"); got != "No runs recorded since then.\n" {
 		t.Errorf("before the first run: %q", got)
 	}
 	if got := run("cost", "--csv"); got != "group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated,unpriced\n" {
@@ -51,7 +51,7 @@ func TestCostCommand(t *testing.T) {
 	silent := clitest.CostRun("one", 1, agents.Usage{})
 	save(silent)
 	if got, want := run("cost"), "DAY         RUNS  UNKNOWN\n2026-03-01  1     1\ntotal       1     1\n"+
-		"The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.\n"; got != want {
+		"The cost of 1 run is unknown or incomplete: neither the agent nor a price gives it.\n"; got != want {
 		t.Errorf("nothing known:\n%s\nwant\n%s", got, want)
 	}
 	if got := run("status"); strings.Contains(got, "COST") || strings.Contains(got, "$") {
@@ -67,13 +67,13 @@ func TestCostCommand(t *testing.T) {
 2026-03-02  1     2.0k  500  -      -       1
 2026-03-03  1     1.2k  300  35k    $0.25   -
 total       3     3.2k  800  35k    >$0.25  2
-The cost of 2 runs is unknown, or a part of it: neither the agent nor a price says it.
+The cost of 2 runs is unknown or incomplete: neither the agent nor a price gives it.
 `},
 		{"cost --by issue --since 2026-03-02", `ISSUE  RUNS  IN    OUT  CACHE  COST    UNKNOWN
 one    1     1.2k  300  35k    $0.25   -
 two    1     2.0k  500  -      -       1
 total  2     3.2k  800  35k    >$0.25  1
-The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.
+The cost of 1 run is unknown or incomplete: neither the agent nor a price gives it.
 `},
 		{"cost --by outcome --csv", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated,unpriced
 gate-failed,1,0,1000,300,34567,200,0.250000,0,0

@@ -48,7 +48,7 @@ func TestDiffOfARunThatIsOn(t *testing.T) {
 		at         string
 		diff, said string
 	}{
-		{"1", "", "ralph: one is being worked; none of its commits has been imported yet; follow it with: ralph logs -f one\n"},
+		{"1", "", "ralph: one is being worked, with no commits imported yet; follow it with: ralph logs -f one\n"},
 		{"2", "+new\n", "one is being worked; this is what has been imported so far\n"},
 		{"ended", "+new\n+new\n", ""},
 	} {

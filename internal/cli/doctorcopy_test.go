@@ -14,11 +14,11 @@ func TestDoctorLooksForWhatIsCopied(t *testing.T) {
 	args := []string{"--sandbox=none", "--skip-permissions", "--agent-command=true", "--copy=local.env", "--commit-author=A <a@b.c>"}
 	const missing = `"local.env" is not in ROOT/repo`
 	got := m.run(t, nil, append([]string{"doctor"}, args...)...)
-	if got.status != 1 || !strings.Contains(got.stdout, "fail  copy          "+missing) || !strings.Contains(got.stdout, "fix: put it there, or take it out of copy") {
+	if got.status != 1 || !strings.Contains(got.stdout, "fail  copy          "+missing) || !strings.Contains(got.stdout, "fix: create it, or remove it from copy") {
 		t.Errorf("got %+v", got)
 	}
 	got = m.run(t, nil, append([]string{"work", "--dry-run"}, args...)...)
-	if !strings.Contains(got.stderr, "warning: copy: "+missing+"; put it there, or take it out of copy\n") {
+	if !strings.Contains(got.stderr, "warning: copy: "+missing+"; create it, or remove it from copy\n") {
 		t.Errorf("got %+v", got)
 	}
 	got = m.run(t, nil, append([]string{"work"}, args...)...)

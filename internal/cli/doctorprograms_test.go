@@ -40,7 +40,7 @@ func TestWorkNamesSubmodules(t *testing.T) {
 		m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ../sub.git\n")
 		m.commit(t)
 		args := []string{"work", "--sandbox=none", "--agent-command=false", "--commit-author=A <a@b.c>", "--gate", gate}
-		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before brings them; add \"git submodule"
+		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before fetches them; add \"git submodule"
 		if got := m.run(t, nil, args...); strings.Count(got.stderr, want) != 1 {
 			t.Errorf("%s: %+v", gate, got)
 		}
@@ -64,7 +64,7 @@ func TestDoctorSeesTools(t *testing.T) {
 	path := func(h *compose.Host) { h.Env = append(slices.Clone(h.Env), "PATH="+bin+":/usr/bin:/bin") }
 	args := []string{"doctor", "--sandbox=native", "--agent-command=true", "--setup", "go mod download", "--gate", "no-such-program --all"}
 	lines := []string{
-		"warn  tools         no-such-program is not in PATH, and setup or gate needs it",
+		"warn  tools         no-such-program is not in PATH, but setup or gate needs it",
 		"sandbox-show: [\"" + bin + "\"] in your configuration",
 		"warn  network       go fetches from goproxy.invalid, which runs may not reach",
 		"--allow goproxy.invalid, or allow: [goproxy.invalid] in your configuration",
@@ -125,7 +125,7 @@ func TestDoctorTrustsTheImage(t *testing.T) {
 	m.commit(t)
 	for _, flag := range []string{"--agent=codex", "--agent-command=/opt/agent --quiet"} {
 		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=/usr/bin:/bin"} }, "doctor", "--sandbox=docker", flag)
-		if !strings.Contains(got.stdout, "is not on this host, and is looked for in the sandbox\n") || strings.Contains(got.stdout, "fail  agent") {
+		if !strings.Contains(got.stdout, "is not on this host; it must be in the sandbox\n") || strings.Contains(got.stdout, "fail  agent") {
 			t.Errorf("%s: %+v", flag, got)
 		}
 	}
@@ -159,7 +159,7 @@ func TestServiceNamesSubmodules(t *testing.T) {
 // TestDoctorSeesMissingLocks checks the warning about lock files that runs would create, unless git ignores them.
 func TestDoctorSeesMissingLocks(t *testing.T) {
 	t.Parallel()
-	const want = "no api/composer.lock: what setup or gate runs makes one each time, and the agent may commit it with its work"
+	const want = "no api/composer.lock: each setup or gate creates one, and the agent may commit it"
 	for _, c := range []struct {
 		file, text string
 		told       bool
@@ -170,7 +170,7 @@ func TestDoctorSeesMissingLocks(t *testing.T) {
 		m.write(t, c.file, c.text)
 		m.commit(t)
 		got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--setup=true")
-		if strings.Contains(got.stdout, want) != c.told || strings.Contains(got.stdout, "fix: (cd api && composer install), and commit it; or have git ignore it") != c.told {
+		if strings.Contains(got.stdout, want) != c.told || strings.Contains(got.stdout, "fix: (cd api && composer install), and commit it; or add it to .gitignore") != c.told {
 			t.Errorf("with %s: %s", c.file, got.stdout)
 		}
 	}

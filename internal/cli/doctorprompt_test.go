@@ -16,9 +16,9 @@ func TestDoctorReadsThePrompt(t *testing.T) {
 		"none":            {"", "", []string{"ok    prompt        the built-in one"}, ""},
 		"whole":           {"Do {{issue}}, then say {{signal}}.\n", "", []string{"ok    prompt        ROOT/repo/.ralph/prompt.md"}, ""},
 		"unknown key":     {"Do {{isue_key}} {{signal}}\n", "", []string{"fail  prompt        ROOT/repo/.ralph/prompt.md:1: unknown key {{isue_key}}; did you mean {{issue_key}}?"}, "ok    prompt"},
-		"no signal":       {"Do {{issue_title}}.\n", "", []string{"warn  prompt        ROOT/repo/.ralph/prompt.md does not say {{signal}}"}, "nothing of the issue"},
+		"no signal":       {"Do {{issue_title}}.\n", "", []string{"warn  prompt        ROOT/repo/.ralph/prompt.md has no {{signal}}"}, "does not use the issue"},
 		"its own signal":  {"Do {{issue_title}}, say READY.\n", "READY", []string{"ok    prompt"}, ""},
-		"no issue":        {"Work. {{signal}}\n", "", []string{"warn  prompt        ROOT/repo/.ralph/prompt.md has nothing of the issue"}, "does not say"},
+		"no issue":        {"Work. {{signal}}\n", "", []string{"warn  prompt        ROOT/repo/.ralph/prompt.md does not use the issue"}, "has no {{signal}}"},
 		"by the variable": {"Work on !`echo $RALPH_ISSUE_KEY`. {{signal}}\n", "", []string{"ok    prompt"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,13 +25,13 @@ func TestDotEnv(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	m.write(t, ".ralph/.env", "ANTHROPIC_API_KEY=sk-secret\nsk-secret\n")
-	if got := m.run(t, nil, args...); !strings.Contains(got.stdout+got.stderr, ".ralph/.env: not every line is NAME=VALUE") || strings.Contains(got.stdout+got.stderr, "sk-secret") {
+	if got := m.run(t, nil, args...); !strings.Contains(got.stdout+got.stderr, ".ralph/.env: a line is neither NAME=VALUE") || strings.Contains(got.stdout+got.stderr, "sk-secret") {
 		t.Errorf("got %+v", got)
 	}
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", m.repo, "add", "-f", ".ralph/.env").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	if got := m.run(t, nil, args...); !strings.Contains(got.stdout+got.stderr, "is part of the repository") {
+	if got := m.run(t, nil, args...); !strings.Contains(got.stdout+got.stderr, "is tracked by git") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 		"--sandbox=none", "--agent-command=" + filler, "--gate=true", "--commit-author=A <a@b.c>",
 		"--state-dir=" + m.smallDisk(t, "size=12m") + "/state",
 	}
-	const want = "the disk of ROOT/small is full; free some there by hand, then `ralph clean` frees what ended runs have left; with min-free-mb runs end before a disk is full\n"
+	const want = "the disk of ROOT/small is full; free some space by hand, then `ralph clean` removes what ended runs have left; min-free-mb ends runs before a disk is full\n"
 	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
 	got := m.run(t, noFloor, append([]string{"work"}, args...)...)
 	if got.status != exit.Parked || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 || strings.Contains(got.stderr, "{") {
@@ -73,7 +73,7 @@ func TestPlaceOfTheSandbox(t *testing.T) {
 		t.Skip("native does not work here")
 	}
 	got := m.run(t, nil, append(doctor, "--state-dir="+state)...)
-	const want = "is in a place that the sandbox needs for itself; move it out of /dev, /proc and /sys (state-dir has the worktrees), or choose another sandbox with --sandbox"
+	const want = "is in a place that the sandbox needs for itself; move it out of /dev, /proc and /sys (the worktrees are in state-dir), or choose another sandbox with --sandbox"
 	if !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), want) {
 		t.Errorf("%+v", got)
 	}
@@ -109,7 +109,7 @@ func TestDiskWithoutInodes(t *testing.T) {
 	for n := range 16 {
 		_ = os.WriteFile(filepath.Join(filepath.Dir(backlog), strconv.Itoa(n)), nil, 0o600) // until no file can be created
 	}
-	const want = "the disk of ROOT/small takes no more files (df -i)"
+	const want = "the disk of ROOT/small has no free inodes (df -i)"
 	if got := m.run(t, nil, "new", "One", "--body=x", "--local-dir="+backlog); got.status != exit.Failed || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
@@ -121,7 +121,7 @@ func TestUnwritableState(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
-	const want = "let your user write there, or choose another folder with state-dir or XDG_STATE_HOME\n"
+	const want = "make it writable for your user, or choose another folder with state-dir or XDG_STATE_HOME\n"
 	for _, command := range []string{"work", "status", "doctor"} {
 		got := m.run(t, nil, command, "--state-dir=/dev/null/x")
 		if got.status != exit.Failed || strings.Count(got.stdout+got.stderr, want) != 1 {

@@ -22,7 +22,7 @@ func TestConfigurationThatASparseCheckoutLeavesOut(t *testing.T) {
 	}
 	for _, args := range [][]string{{"init", "--yes"}, {"config"}, {"work"}, {"doctor"}} {
 		got := m.run(t, nil, args...)
-		const want = ".ralph/config.yaml is in the repository, and this sparse checkout leaves it out; bring it back with: git sparse-checkout add .ralph"
+		const want = ".ralph/config.yaml is in the repository, but not in this sparse checkout; add it with: git sparse-checkout add .ralph"
 		if got.status == exit.OK || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%v: %+v", args, got)
 		}

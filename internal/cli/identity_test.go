@@ -33,9 +33,9 @@ func TestMissingIdentity(t *testing.T) {
 		want string
 	}{
 		"none":     {none, "fail  identity      " + missing + "\n                    fix: " + fix + "\n"},
-		"isolated": {[]string{"--sandbox=native"}, "warn  identity      " + missing + "; commits are of ralph <ralph@localhost>\n                    fix: " + fix + "\n"},
+		"isolated": {[]string{"--sandbox=native"}, "warn  identity      " + missing + "; the author of commits is ralph <ralph@localhost>\n                    fix: " + fix + "\n"},
 		"signed":   {append(none, "--commit-author=A <a@b.c>", "--sign=ssh"), "fail  identity      sign the commits: git commit-tree: "},
-		"named":    {append(none, "--commit-author=A <a@b.c>", "--sign-off"), "ok    identity      commits are of A <a@b.c>\n"},
+		"named":    {append(none, "--commit-author=A <a@b.c>", "--sign-off"), "ok    identity      the author of commits is A <a@b.c>\n"},
 	} {
 		if got := m.run(t, nil, append([]string{"doctor"}, c.args...)...); !strings.Contains(got.stdout, c.want) {
 			t.Errorf("%s: %+v", name, got)

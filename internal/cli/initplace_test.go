@@ -64,7 +64,7 @@ func TestAutoSaysWhatItPassesOver(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
 	m.commit(t)
 	args := []string{"--sandbox=none", "--agent-command=true", "--project=https://github.com/acme/widgets"}
-	const want = "tracker auto: github, by the remote's host; the issues in ROOT/repo/.ralph/backlog are ignored"
+	const want = "tracker auto: github, because of the remote's host; the issues in ROOT/repo/.ralph/backlog are ignored"
 	if got := m.run(t, nil, append([]string{"doctor"}, args...)...); !strings.Contains(got.stdout, "warn  tracker       "+want) || !strings.Contains(got.stdout, "--tracker local") {
 		t.Errorf("doctor: %+v", got)
 	}

@@ -38,10 +38,10 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	prompt := []string{"prompt", "one", "--agent-command=true"}
 	const file = "ROOT/repo/.ralph/config.yaml:1"
 	foreign := func(key, name string) string {
-		return "ralph: " + file + ": " + key + ": ROOT/repo/" + name + " is not as git has it, so it may hold what is yours alone; git add it, or give --" + key + "\n"
+		return "ralph: " + file + ": " + key + ": ROOT/repo/" + name + " differs from git's index, so it may contain private text; git add it, or give --" + key + "\n"
 	}
 	keys := func(where, name string) string {
-		return "ralph: " + where + ": ROOT/repo/" + name + " holds keys of yours, and is no template\n"
+		return "ralph: " + where + ": ROOT/repo/" + name + " contains your keys, so it cannot be a template\n"
 	}
 	for _, c := range []struct {
 		file, user string
@@ -86,11 +86,11 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	if err := os.Symlink("../.env", m.repo+"/.ralph/prompt.md"); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.run(t, nil, prompt...); got.status != exit.Usage || strings.Contains(got.stdout, secret) || !strings.Contains(got.stderr, "prompt.md is not as git has it") {
+	if got := m.run(t, nil, prompt...); got.status != exit.Usage || strings.Contains(got.stdout, secret) || !strings.Contains(got.stderr, "prompt.md differs from git's index") {
 		t.Errorf("a link at the prompt's place: %+v", got)
 	}
 	run := []string{"run", "--sandbox=none", "--agent-command=true", "--prompt-file=.ralph/.env"}
-	if got := m.run(t, nil, run...); got.status != exit.Usage || got.stderr != "ralph: --prompt-file: ROOT/repo/.ralph/.env holds keys of yours, and is no template\n" {
+	if got := m.run(t, nil, run...); got.status != exit.Usage || got.stderr != "ralph: --prompt-file: ROOT/repo/.ralph/.env contains your keys, so it cannot be a template\n" {
 		t.Errorf("run: %+v", got)
 	}
 	for _, c := range []struct{ flag, key string }{

@@ -22,7 +22,7 @@ func TestDoctorNamesWhatWasPutAside(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(states[0], "kept", "a-0123456789-X"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "1 worktree put aside") || !strings.Contains(got.stdout, "/kept\n") {
+	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "1 worktree moved aside") || !strings.Contains(got.stdout, "/kept\n") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -25,7 +25,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	}
 	link("../../elsewhere", ".ralph/backlog")
 	const backlog = "local.dir: ROOT/repo/.ralph/backlog leads out of the repository, to ROOT/elsewhere; " +
-		"if that is meant, give --local-dir\n"
+		"if you mean that, give --local-dir\n"
 	for _, args := range [][]string{{"work", "--dry-run"}, {"work"}, {"prompt", "one"}, {"status"}, {"show", "one"}} {
 		if got := m.run(t, nil, args...); got.status != exit.Usage || got.stderr != "ralph: "+backlog || got.stdout != "" {
 			t.Errorf("%v: %+v", args, got)
@@ -44,7 +44,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	link("real", ".ralph/backlog")
 	link("../../elsewhere/prompt.md", ".ralph/prompt.md")
 	want := "ralph: prompt-file: ROOT/repo/.ralph/prompt.md leads out of the repository, " +
-		"to ROOT/elsewhere/prompt.md; if that is meant, give --prompt-file\n"
+		"to ROOT/elsewhere/prompt.md; if you mean that, give --prompt-file\n"
 	for _, args := range [][]string{{"prompt", "one"}, {"prompt", "one", "--prompt-file="}} {
 		got := m.run(t, nil, append(args, "--agent-command=true")...)
 		if got.status != exit.Usage || got.stderr != want || got.stdout != "" {
@@ -56,7 +56,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	m.trust(t)
 	link("../elsewhere", "data")
 	want = "ralph: ROOT/repo/.ralph/config.yaml:1: mounts: ROOT/repo/data leads out of the repository, " +
-		"to ROOT/elsewhere; if that is meant, give --mount\n"
+		"to ROOT/elsewhere; if you mean that, give --mount\n"
 	if got := m.run(t, nil, "sandbox", "exec", "--sandbox=docker", "--", "true"); got.status != exit.Usage || got.stderr != want {
 		t.Errorf("mounts: %+v", got)
 	}

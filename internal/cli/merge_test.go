@@ -53,7 +53,7 @@ func TestMergeSeveral(t *testing.T) {
 	if got := m.run(t, nil, append(own, "merge", "e", "--gate=true")...); got.status != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != 0 || !strings.HasPrefix(got.stdout, "No branch") {
+	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != 0 || !strings.HasPrefix(got.stdout, "No issue in review") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -77,7 +77,7 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 	}
 	got := m.run(t, nil, append(own, "merge", "--all")...)
 	if got.status != exit.Incomplete || !strings.HasPrefix(got.stdout, "a: merged into m") || strings.Contains(got.stdout, "b: merged") ||
-		!strings.Contains(got.stderr, "b is left to you: the checks themselves have changed") || !strings.Contains(got.stderr, "1 of 2 issues left to you") {
+		!strings.Contains(got.stderr, "b is not merged: the checks themselves have changed") || !strings.Contains(got.stderr, "1 of 2 issues not merged: a person has to decide") {
 		t.Errorf("%+v", got)
 	}
 	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != exit.Incomplete || got.stdout != "" {
@@ -241,7 +241,7 @@ func TestInterruptedMerge(t *testing.T) {
 			}()
 			got := m.run(t, func(h *compose.Host) { h.Interrupt = interrupt }, append(append(own, "merge", "--gate="+gate), keys...)...)
 			list := strings.Join(keys, " ")
-			if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; the same command tries again\n") || strings.Contains(got.stderr, "warning") {
+			if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; to try again, repeat the command\n") || strings.Contains(got.stderr, "warning") {
 				t.Errorf("%s: %+v", gate, got)
 			}
 		}
@@ -275,13 +275,13 @@ func TestMergeOfNothing(t *testing.T) {
 	}
 	got := m.run(t, nil, append(own, "merge", "same")...)
 	if got.status != exit.Incomplete || !strings.HasPrefix(got.stderr, "ralph: same is not merged: nothing to merge: ralph/same has no change that m") ||
-		!strings.HasSuffix(got.stderr, "\nralph: `ralph show same` says how its last run has ended\n") {
+		!strings.HasSuffix(got.stderr, "\nralph: `ralph show same` says how its last run ended\n") {
 		t.Errorf("open: %+v", got)
 	}
 	if got := m.run(t, nil, "close", "same"); got.status != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got := m.run(t, nil, append(own, "merge", "same", "-q")...); got.status != 0 || got.stdout != "same is closed already, and has nothing to merge.\n" || got.stderr != "" {
+	if got := m.run(t, nil, append(own, "merge", "same", "-q")...); got.status != 0 || got.stdout != "same is closed already, with nothing to merge.\n" || got.stderr != "" {
 		t.Errorf("closed: %+v", got)
 	}
 }

@@ -91,10 +91,10 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{""}, "the title is empty; give one, or leave it out to write the issue in your editor"},
-		{[]string{"x", "--label", ""}, "--label: an empty name; give LABEL, or leave the flag out"},
-		{[]string{"x", "--label", "a, "}, "--label: an empty name; give LABEL, or leave the flag out"},
-		{[]string{"x", "--label", "a", "--label", ""}, "--label: an empty name; give LABEL, or leave the flag out"},
-		{[]string{"x", "--blocked-by", ""}, "--blocked-by: an empty name; give KEY, or leave the flag out"},
+		{[]string{"x", "--label", ""}, "--label: an empty name; give LABEL, or remove the flag"},
+		{[]string{"x", "--label", "a, "}, "--label: an empty name; give LABEL, or remove the flag"},
+		{[]string{"x", "--label", "a", "--label", ""}, "--label: an empty name; give LABEL, or remove the flag"},
+		{[]string{"x", "--blocked-by", ""}, "--blocked-by: an empty name; give KEY, or remove the flag"},
 		{[]string{"x", "--priority", "-1"}, "--priority: -1 is less than 0"},
 		{[]string{"x", "--blocked-by", "nosuch"}, "--blocked-by: no issue \"nosuch\" in the backlog; `ralph work --dry-run` lists them"},
 	} {
@@ -172,8 +172,8 @@ func TestRunIsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"retry det": "ralph: `ralph stop det` ends a run that is on\n",
-		"work --agent-command=true --sandbox=none --skip-permissions det": "; `ralph logs -f det` follows it there\n",
+		"retry det": "ralph: `ralph stop det` ends the current run\n",
+		"work --agent-command=true --sandbox=none --skip-permissions det": "; `ralph logs -f det` follows the run\n",
 	} {
 		if got := m.run(t, nil, strings.Fields(line)...); got.status != exit.Incomplete || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%s: %+v", line, got)
@@ -187,7 +187,7 @@ func TestRelativeHome(t *testing.T) {
 	m := newMachine(t)
 	m.commit(t)
 	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "HOME=home") }, "status")
-	if got.status != exit.Failed || !strings.Contains(got.stderr, "no place for ralph's state: HOME is no absolute path; set it or XDG_STATE_HOME") {
+	if got.status != exit.Failed || !strings.Contains(got.stderr, "no folder for ralph's state: HOME is not an absolute path; set HOME or XDG_STATE_HOME") {
 		t.Errorf("%+v", got)
 	}
 }

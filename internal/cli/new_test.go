@@ -140,7 +140,7 @@ func TestWhatToTypeForAnIssue(t *testing.T) {
 	if got := m.run(t, nil, "retry", "fix-login"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
 		t.Errorf("retry: %+v", got)
 	}
-	if got := m.run(t, nil, "retry", "--help"); !strings.Contains(got.stdout, "the pick-up labels, which are put on") {
+	if got := m.run(t, nil, "retry", "--help"); !strings.Contains(got.stdout, "the pick-up labels to add") {
 		t.Errorf("the help of retry: %+v", got)
 	}
 	editor := m.program(t, "editor", "echo more >>\"$1\"\n")

@@ -15,10 +15,10 @@ func TestNoBacklog(t *testing.T) {
 	m := newMachine(t)
 	m.commit(t)
 	work := m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--agent-command=true")
-	if want := "/.ralph/backlog: no such folder\nralph: set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder\n"; work.status != exit.Usage || !strings.HasSuffix(work.stderr, want) {
+	if want := "/.ralph/backlog: no such folder\nralph: set the repository up with: ralph init; if .ralph/config.yaml exists already, create that folder\n"; work.status != exit.Usage || !strings.HasSuffix(work.stderr, want) {
 		t.Errorf("work: %+v", work)
 	}
-	if doctor := m.run(t, nil, "doctor"); !strings.Contains(doctor.stdout, "fix: set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder\n") {
+	if doctor := m.run(t, nil, "doctor"); !strings.Contains(doctor.stdout, "fix: set the repository up with: ralph init; if .ralph/config.yaml exists already, create that folder\n") {
 		t.Errorf("doctor: %+v", doctor)
 	}
 }
@@ -38,7 +38,7 @@ func TestOtherTrackerOfTheService(t *testing.T) {
 		status, doctor := m.run(t, nil, "status", "17"), m.run(t, nil, "doctor")
 		for _, text := range []string{status.stderr, doctor.stdout} {
 			text = strings.Join(strings.Fields(text), " ")
-			if strings.Contains(text, "serve.yaml works this repository with tracker github") != want {
+			if strings.Contains(text, "serve.yaml uses tracker github") != want {
 				t.Errorf("%s:\n%s", tracker, text)
 			}
 		}

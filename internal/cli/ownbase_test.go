@@ -64,7 +64,7 @@ func TestBranchInTheWayOfAll(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 	m.commit(t)
 	m.git(t, "branch", "ralph")
-	const want = "a branch is called ralph, and ralph's are called ralph/…; rename it with: git branch -m ralph OTHER, or set branch-prefix"
+	const want = "the branch ralph is in the way of ralph's branches ralph/…; rename it with: git branch -m ralph OTHER, or set branch-prefix"
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions")
 	if got.status != exit.Usage || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)

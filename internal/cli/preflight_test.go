@@ -30,9 +30,9 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 		"runtime": {
 			[]string{"--container-user=0:0", "--container-runtime=nosuch"}, "",
 			"docker: docker run: docker: Error response from daemon: unknown or invalid runtime name: nosuch; " +
-				"name a runtime that the engine has with --container-runtime, or leave it out",
+				"name a runtime of the engine with --container-runtime, or remove that flag",
 		},
-		"user by name": {[]string{"--container-user=agent"}, "", `docker: configure docker: user "agent" is not UID:GID, in numbers; name the user of commands: --container-user 1000:1000`},
+		"user by name": {[]string{"--container-user=agent"}, "", `docker: configure docker: user "agent" is not UID:GID, in numbers; name the user that runs commands: --container-user 1000:1000`},
 		"network":      {[]string{"--container-network=host"}, "", `network "host" would join a network that is not the sandbox's own`},
 		"userns":       {[]string{"--container-userns=container:db"}, "", `user namespace "container:db" would join a user namespace that is not the sandbox's own`},
 		"mount":        {[]string{"--container-user=0:0", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph is ralph's own place inside"},

@@ -22,7 +22,7 @@ func TestRetryTellsOfParkedAgent(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
 	m.commit(t)
 	state := "--state-dir=" + filepath.Join(m.root, "state")
-	const taken = "The next `ralph work` takes one.\n"
+	const taken = "The next `ralph work` works one.\n"
 	if got := m.run(t, nil, "retry", state, "one"); got.status != exit.OK || got.stdout != taken {
 		t.Fatalf("%+v", got)
 	}
@@ -42,7 +42,7 @@ func TestRetryTellsOfParkedAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := m.run(t, nil, "retry", state, "one")
-	want := taken + "Agent claude-code is parked until " + until.Format(time.DateTime) + ": its limit is reached (met by other).\nUntil " + until.Format(time.DateTime) + " only `ralph work one` tries it.\n"
+	want := taken + "Agent claude-code is parked until " + until.Format(time.DateTime) + ": its limit is reached (met by other).\nBefore " + until.Format(time.DateTime) + " only `ralph work one` works it.\n"
 	if got.status != exit.OK || got.stdout != want {
 		t.Errorf("%s%s, want %s", got.stdout, got.stderr, want)
 	}

@@ -160,7 +160,7 @@ func TestRunSaysWhatWasDenied(t *testing.T) {
 	got := m.run(t, func(h *compose.Host) {
 		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
 	}, "run", "--prompt=hi", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent=claude-code")
-	if !strings.Contains(got.stderr, "warning: the agent may not use ") || !strings.Contains(got.stderr, "allow it with --skip-permissions") {
+	if !strings.Contains(got.stderr, "warning: the agent was not allowed to use ") || !strings.Contains(got.stderr, "allow it with --skip-permissions") {
 		t.Errorf("%+v", got)
 	}
 }

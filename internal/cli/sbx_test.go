@@ -51,11 +51,11 @@ esac
 		t.Fatal(err)
 	}
 	got := doctor()
-	if !strings.Contains(got, "sbx: works") || !strings.Contains(got, "sbx holds no secret for anthropic, and ANTHROPIC_API_KEY is not set") ||
+	if !strings.Contains(got, "sbx: works") || !strings.Contains(got, "sbx has no secret for anthropic, and ANTHROPIC_API_KEY is not set") ||
 		!strings.Contains(got, "ralph sandbox login --oauth anthropic") {
 		t.Errorf("without a secret: %s", got)
 	}
-	if got := doctor("ANTHROPIC_API_KEY=k"); !strings.Contains(got, "sbx: works") || strings.Contains(got, "sbx holds no secret") {
+	if got := doctor("ANTHROPIC_API_KEY=k"); !strings.Contains(got, "sbx: works") || strings.Contains(got, "sbx has no secret") {
 		t.Errorf("with a key: %s", got)
 	}
 }

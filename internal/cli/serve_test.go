@@ -303,11 +303,11 @@ func TestServeRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"nowhere.yaml"}, "nowhere.yaml: no such file"},
-		{[]string{write("empty.yaml", "")}, "names no project"},
-		{[]string{write("list.yaml", "- a\n")}, "the file must hold"},
+		{[]string{write("empty.yaml", "")}, "has no project"},
+		{[]string{write("list.yaml", "- a\n")}, "the file must have"},
 		{[]string{write("key.yaml", "paralel: 3\nprojects: [{repo: a}]\n")}, `key.yaml:1: unknown key "paralel"; did you mean parallel?`},
 		{[]string{write("number.yaml", "parallel: -1\nprojects: [{repo: a}]\n")}, "number.yaml:1: parallel: -1 is less than 0"},
-		{[]string{write("norepo.yaml", "projects:\n  - name: a\n")}, "norepo.yaml:2: a project without repo"},
+		{[]string{write("norepo.yaml", "projects:\n  - name: a\n")}, "norepo.yaml:2: a project has no repo"},
 		{[]string{write("value.yaml", "projects:\n  - repo: a\n    poll: soon\n")}, "value.yaml:3: poll:"},
 		{[]string{write("name.yaml", "projects:\n  - repo: a\n    name: a/b\n")}, `project "a/b" needs a name`},
 		{[]string{write("twice.yaml", "projects:\n  - repo: a\n  - repo: b/a\n")}, `two projects have the name "a"`},
@@ -315,7 +315,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--listen", "0.0.0.0:0", good}, "a token is needed; give --listen-token-file FILE or RALPH_LISTEN_TOKEN"},
 		{[]string{"--listen", "nonsense", good}, `--listen: "nonsense" is neither HOST:PORT nor unix:PATH`},
 		{[]string{"--listen", "systemd", good}, "--listen: systemd has not handed over one socket"},
-		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "holds fewer than 16 characters"},
+		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "has fewer than 16 characters"},
 		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "none: no such file or directory; make one with: (umask 077; openssl rand -hex 32 >"},
 		{[]string{"--queue-ui", good}, "--queue-ui is for a fleet, which needs --database"},
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
@@ -327,7 +327,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 	short := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=x") }
 	for _, command := range [][]string{{"serve", "--listen", "nonsense", good}, {"top", "127.0.0.1:1"}} {
-		if got := m.run(t, short, command...); got.status != exit.Usage || !strings.Contains(got.stderr, "RALPH_LISTEN_TOKEN holds fewer than 16 characters") {
+		if got := m.run(t, short, command...); got.status != exit.Usage || !strings.Contains(got.stderr, "RALPH_LISTEN_TOKEN has fewer than 16 characters") {
 			t.Errorf("%q with a short token: status %d\n%s", command, got.status, got.stderr)
 		}
 	}

@@ -31,13 +31,13 @@ func TestShowFindsTheBranch(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got := m.run(t, nil, "show", "one")
-	for _, want := range []string{"  bots/one has 1 commit that m$(id);x has not\n", "  next: ralph diff one\n", "  next: ralph merge one\n"} {
+	for _, want := range []string{"  bots/one has 1 commit that m$(id);x lacks\n", "  next: ralph diff one\n", "  next: ralph merge one\n"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("%q is missing in %+v", want, got)
 		}
 	}
 	git("branch", "-D", "bots/one")
-	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, " has 1 commit that m$(id);x has not\n") {
+	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, " has 1 commit that m$(id);x lacks\n") {
 		t.Errorf("without its branch: %+v", got)
 	}
 }
@@ -54,7 +54,7 @@ func TestShowSuggestsWhatWorks(t *testing.T) {
 			"git merge -q --squash ralph/one && git commit -qm by-hand", "master has the changes of ralph/one", "master has its changes", []string{"ralph clean"},
 		},
 		"gone": {
-			"rm .ralph/backlog/one.md", "ralph/one has 1 commit that master has not", "1 commit not in master",
+			"rm .ralph/backlog/one.md", "ralph/one has 1 commit that master lacks", "1 commit not in master",
 			[]string{"ralph diff one", "git merge ralph/one", "ralph clean --discard one"},
 		},
 		"squashed and gone": {
@@ -132,7 +132,7 @@ func TestCleanNamesWhatIsOnTheRemote(t *testing.T) {
 git init -q --bare "$BARE"; git remote add origin "$BARE"; git push -q origin master; git branch ralph/one; git branch ralph/two
 git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit-tree -p master -m x 'master^{tree}'):refs/heads/ralph/two"`)
 	got := m.run(t, nil, "clean")
-	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs the branch, delete it there:\n")
+	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs them, delete them there:\n")
 	if !ok || strings.Contains(got.stderr, "ralph/two") || got.status != exit.OK {
 		t.Fatalf("%+v", got)
 	}

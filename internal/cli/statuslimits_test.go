@@ -52,7 +52,7 @@ func TestStatusOfLimits(t *testing.T) {
 	}
 	for got, want := range map[string][]string{
 		status(): {
-			"Agent codex: its model service refuses requests, so at most 2 of 4 issues are worked at once now.\n", "Spent today (UTC): >~$1.50 of $5.00.\n",
+			"Agent codex: its model service refuses requests, so ralph now works at most 2 issues at once instead of 4.\n", "Spent today (UTC): >~$1.50 of $5.00.\n",
 		},
 		status("--json"): {`"parallel": 2,`, `"most": 4,`, `"runs_without_cost": 1`, `"estimated": 10`, `"unpriced": 30`},
 	} {

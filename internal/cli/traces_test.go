@@ -92,7 +92,7 @@ func TestTracesRefused(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	m.write(t, ".ralph/config.yaml", "traces: otlp\n")
-	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exit.Usage || !strings.Contains(got.stderr, "a repository may not set it") {
+	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exit.Usage || !strings.Contains(got.stderr, "a repository may not set this key") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -234,7 +234,7 @@ func TestCyclesAreNamed(t *testing.T) {
 		m.write(t, ".ralph/backlog/"+name+".md", "---\nlabels: no-human\nblocked_by: "+blocker+"\n---\n")
 	}
 	m.commit(t)
-	const want = "none of them can start: One waits for Two waits for three waits for One\n"
+	const want = "none can start: One waits for Two waits for three waits for One\n"
 	args := []string{"work", "--sandbox=none", "--agent-command=true"}
 	for _, more := range []string{"--dry-run", "--parallel=1"} {
 		if got := m.run(t, nil, append(args, more)...); got.status != 0 || strings.Count(got.stdout+got.stderr, want) != 1 {
@@ -278,7 +278,7 @@ func TestAutoMergeNeedsAForge(t *testing.T) {
 	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# A\n")
 	m.commit(t)
 	got := m.run(t, nil, "work", "--dry-run", "--agent-command=true", "--publish=auto-merge")
-	if got.status != exit.Usage || !strings.Contains(got.stderr, "--publish: auto-merge needs a forge that merges requests, and tracker local is none; use merge") {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "--publish: auto-merge needs a forge that can merge requests, and tracker local cannot; use merge") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -90,7 +90,7 @@ func TestUntrustedConfiguration(t *testing.T) {
 // saysWithout reports that a command has left out the values that are not accepted, and has said so.
 func saysWithout(r ran) bool {
 	const what = "ROOT/repo/.ralph/config.yaml sets "
-	warned := strings.HasPrefix(r.stderr, "ralph: warning: "+what) && strings.Contains(r.stderr, "; this command goes on without; read and accept it with: ralph trust\n")
+	warned := strings.HasPrefix(r.stderr, "ralph: warning: "+what) && strings.Contains(r.stderr, "; this command ignores it; read and accept it with: ralph trust\n")
 	return warned || strings.Contains(strings.Join(strings.Fields(r.stdout), " "), "fail trust "+what) && strings.Contains(r.stdout, "fix: ralph trust\n")
 }
 
@@ -99,16 +99,16 @@ func TestLooksWithoutTrust(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	const path, warning = ".ralph/config.yaml", "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
-		"this command goes on without; read and accept it with: ralph trust\n"
+		"this command ignores it; read and accept it with: ralph trust\n"
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
 	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, one]\nagent-args: [x]\nreview: command\nreview-command: [r]\n")
 	m.commit(t)
 	m.trust(t)
 	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, two]\nagent-args: [x]\nreview: command\nreview-command: [r]\n")
 	for line, want := range map[string]ran{
-		"status":               {stdout: "No run yet. `ralph work --dry-run` says what would be worked.\n", stderr: warning},
+		"status":               {stdout: "No run yet. `ralph work --dry-run` shows what would be worked.\n", stderr: warning},
 		"config agent-command": {stdout: "", stderr: warning},
-		"stop one":             {status: 3, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
+		"stop one":             {status: 3, stderr: warning + "ralph: one is not being worked on this host; see `ralph status`\n"},
 		"work -n": {status: 2, stderr: "ralph: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
 			"read and accept the change with: ralph trust\n"},
 	} {
@@ -219,7 +219,7 @@ func TestTrust(t *testing.T) {
 	step(ran{stdout: "b\n"}, "config", "labels")
 	m.write(t, path, "labels: [b]\nbefore: [\"make\\tpwn\"]\nagent-env: [KEY=two]\nsandbox: none\n")
 	const warning = "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-env, before, sandbox since you accepted it; " +
-		"this command goes on without; read and accept it with: ralph trust\n"
+		"this command ignores it; read and accept it with: ralph trust\n"
 	step(ran{stdout: "b\n", stderr: warning}, "config", "labels")
 	step(ran{stdout: "auto\n", stderr: warning}, "config", "sandbox")
 	step(ran{
@@ -267,12 +267,12 @@ func TestOwnTrackerStays(t *testing.T) {
 	m.write(t, ".ralph/config.yaml", "tracker: local\nlocal: {dir: docs/todo}\nsetup: [theirs]\nreview-label: ship-it\n")
 	m.write(t, "docs/todo/1.md", "---\ntitle: Evil\nauthor: ada\nlabels: [no-human]\n---\n")
 	m.commit(t)
-	const what = "ROOT/repo/.ralph/config.yaml sets review-label, setup, tracker, which a repository may do only with your consent; "
+	const what = "ROOT/repo/.ralph/config.yaml sets review-label, setup, tracker without your consent; "
 	refused := ran{status: exit.Usage, stderr: "ralph: " + what + "read and accept it with: ralph trust\n"}
 	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got != refused {
 		t.Errorf("work: %+v", got)
 	}
-	without := ran{stdout: "github\n", stderr: "ralph: warning: " + what + "this command goes on without; read and accept it with: ralph trust\n"}
+	without := ran{stdout: "github\n", stderr: "ralph: warning: " + what + "this command ignores it; read and accept it with: ralph trust\n"}
 	if got := m.run(t, nil, "config", "tracker"); got != without {
 		t.Errorf("config: %+v", got)
 	}
@@ -280,7 +280,7 @@ func TestOwnTrackerStays(t *testing.T) {
 		t.Errorf("doctor: %+v", got)
 	}
 	got := m.run(t, nil, "trust", "--yes")
-	const list = "    review-label  ship-it\n    setup         [theirs], and your own file says [mine]\n    tracker       local, and your own file says github\n"
+	const list = "    review-label  ship-it\n    setup         [theirs], but your own file says [mine]\n    tracker       local, but your own file says github\n"
 	if got.status != 0 || !strings.Contains(got.stdout, list) {
 		t.Errorf("trust: %+v", got)
 	}

@@ -33,14 +33,14 @@ func TestEstimateEndsARun(t *testing.T) {
 			}
 		}
 	}
-	const said = "nobody counts what agent command uses: each of its iterations counts as 100 tokens (estimate-tokens)"
+	const said = "the usage of agent command is unknown: each of its iterations counts as 100 tokens (estimate-tokens)"
 	has(m.run(t, nil, append([]string{"doctor"}, common...)...).stdout, "warn  metering", "each of its iterations counts as 100 tokens")
 	got := do(exit.Incomplete, append([]string{"work", "--commit-author=Ada <a@example.invalid>"}, common...)...)
 	has(got.stderr, said)
 	has(got.stdout, "over-budget", "~300 tok")
 	has(do(exit.OK, "show", "one").stdout, "over-budget", "300 tokens spent of 250 (an estimate for 300 tokens)",
 		"cost unknown; 300 tokens in, 0 from cache, 0 out; 300 of the tokens, or their cost, are an estimate")
-	has(do(exit.OK, "cost").stdout, "300 tokens of these, or their cost, are an estimate", "estimate-tokens")
+	has(do(exit.OK, "cost").stdout, "300 of these tokens, or their cost, are an estimate", "estimate-tokens")
 	has(do(exit.OK, "cost", "--csv").stdout, "cost_usd,estimated,unpriced\n", ",1,300,0,0,0,,300,300\n")
 	has(do(exit.OK, "show", "--json", "one").stdout, `"estimated": 300`, `"unpriced": 300`)
 
@@ -49,13 +49,13 @@ func TestEstimateEndsARun(t *testing.T) {
 	got = m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--estimate-usd=0")
 	has(got.stderr, "estimate-usd is 0")
 	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true").stdout,
-		"ok    metering      nobody counts what agent command uses: its cost is unknown; under a budget each of its iterations counts as "+
+		"ok    metering      the usage of agent command is unknown: with a budget each of its iterations counts as "+
 			"200000 tokens (estimate-tokens) and $2.00 (estimate-usd)\n")
-	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--budget-usd=3").stdout, "warn  metering", "--agent; ralph's proxy counts that itself with --sandbox native")
-	if text := m.run(t, nil, "doctor", "--sandbox=native", "--agent-command=true", "--budget-usd=3").stdout; strings.Contains(text, "nobody counts") && strings.Contains(text, "ralph's proxy") {
+	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--budget-usd=3").stdout, "warn  metering", "--agent, or --sandbox native")
+	if text := m.run(t, nil, "doctor", "--sandbox=native", "--agent-command=true", "--budget-usd=3").stdout; strings.Contains(text, "the usage of agent") && strings.Contains(text, "ralph's proxy") {
 		t.Errorf("the sandbox that is chosen is proposed: %s", text)
 	}
-	if got = m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); strings.Contains(got.stderr, "nobody counts") {
+	if got = m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); strings.Contains(got.stderr, "the usage of agent") {
 		t.Errorf("without a budget: %s", got.stderr)
 	}
 }
@@ -103,7 +103,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 		{work("--dry-run", "--model=unheard-of", "--budget-usd=3"), []string{"of agent codex:unheard-of without a price of its model (prices) is unknown"}, ""},
 		{work("--dry-run", "--model=unheard-of", "--prices=unheard-of=1/1", "--budget-usd=3"), nil, "is unknown"},
 		{work("--dry-run", "--budget-tokens=3"), nil, "is unknown"},
-		{do("doctor", "--sandbox=none", "--agent=codex"), []string{"warn  metering      " + nameless + "; under a limit in US dollars"}, ""},
+		{do("doctor", "--sandbox=none", "--agent=codex"), []string{"warn  metering      " + nameless + "; with a limit in US dollars"}, ""},
 		{do("cost"), []string{"~$14.00"}, ">"},
 	} {
 		text := c.got.stderr + c.got.stdout

@@ -20,7 +20,7 @@ func TestSuccessWithoutAGate(t *testing.T) {
 		own := append([]string{"--sandbox=none", "--commit-author=A <a@b.c>"}, gate...)
 		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 		got := m.run(t, nil, append(own, "work", key, "--skip-permissions", "--agent-command="+program+"/agent")...)
-		if told := strings.Contains(got.stdout, "\nNo gate has checked 1 issue; set `gate` in .ralph/config.yaml, or give --gate.\n"); got.status != 0 || told != (key == "without") {
+		if told := strings.Contains(got.stdout, "\nNo gate checked 1 issue; set `gate` in .ralph/config.yaml, or give --gate.\n"); got.status != 0 || told != (key == "without") {
 			t.Errorf("work %s: %+v", key, got)
 		}
 		got = m.run(t, nil, append(own, "merge", key)...)
@@ -39,7 +39,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	m.commit(t)
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions"}
 	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
-	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is left out: is in review (label in-review); `ralph retry one` puts it back") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is skipped: is in review (label in-review); `ralph retry one` puts it back into the backlog") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, "retry", "one"); got.status != 0 {

@@ -13,7 +13,7 @@ import (
 // TestRequestsThatASandboxCannotMeet checks that such settings are errors, whatever their source.
 func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 	t.Parallel()
-	const none, rest = "sandbox none holds no limits", "; leave it out, or choose another with --sandbox\n"
+	const none, rest = "sandbox none cannot limit resources", "; remove the setting, or choose another sandbox with --sandbox\n"
 	for _, c := range []struct {
 		sandbox, flag, want string // empty: the sandbox can
 	}{
@@ -21,16 +21,16 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 		{"none", "--cpus=1", none},
 		{"none", "--pids=99", none},
 		{"none", "--scratch-mb=99", none},
-		{"none", "--mount=host=/etc", "sandbox none shows all of this host"},
-		{"none", "--allow=goproxy.example.com", "sandbox none lets every connection through"},
-		{"none", "--image=x", "sandbox none has no images"},
-		{"none", "--container-runtime=runsc", "sandbox none has no containers"},
-		{"native", "--image=x", "sandbox native has no images"},
-		{"native", "--container-runtime=runsc", "sandbox native has no containers"},
-		{"native", "--container-arg=x", "sandbox native has no containers"},
-		{"sbx", "--container-user=0:0", "sandbox sbx has no containers"},
-		{"sbx", "--scratch-mb=99", "sandbox sbx holds no limit of scratch space"},
-		{"docker", "--sandbox-show=/etc", "sandbox docker shows folders of this host by --mount alone"},
+		{"none", "--mount=host=/etc", "sandbox none shows the whole host"},
+		{"none", "--allow=goproxy.example.com", "sandbox none does not filter connections"},
+		{"none", "--image=x", "sandbox none uses no images"},
+		{"none", "--container-runtime=runsc", "sandbox none uses no containers"},
+		{"native", "--image=x", "sandbox native uses no images"},
+		{"native", "--container-runtime=runsc", "sandbox native uses no containers"},
+		{"native", "--container-arg=x", "sandbox native uses no containers"},
+		{"sbx", "--container-user=0:0", "sandbox sbx uses no containers"},
+		{"sbx", "--scratch-mb=99", "sandbox sbx cannot limit scratch space"},
+		{"docker", "--sandbox-show=/etc", "sandbox docker shows folders of the host only with --mount"},
 		{"none", "--memory-mb=0", ""},
 		{"none", "--sandbox-show=/etc", ""}, // none shows everything
 		{"none", "--allow=", ""},
@@ -63,7 +63,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got = m.run(t, nil, "sandbox", "exec", "--sandbox=none", "--", "true")
-	if want := "ralph: warning: ROOT/repo/.ralph/config.yaml:2: allow-private does not count: sandbox none lets every connection through\n"; got.status != 0 || got.stderr != want {
+	if want := "ralph: warning: ROOT/repo/.ralph/config.yaml:2: allow-private is ignored: sandbox none does not filter connections\n"; got.status != 0 || got.stderr != want {
 		t.Errorf("another sandbox by hand: %+v", got)
 	}
 	env := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_SANDBOX=none") }
@@ -81,7 +81,7 @@ func TestDoctorSaysOnceWhatDoesNotCount(t *testing.T) {
 	m.write(t, ".ralph/config.yaml", "sandbox: native\nsandbox-show: [/etc]\n")
 	m.trust(t)
 	got := m.run(t, nil, "doctor", "--sandbox=docker", "--image=x", "--agent-command=true")
-	if n := strings.Count(got.stderr, "sandbox-show does not count"); n != 1 {
+	if n := strings.Count(got.stderr, "sandbox-show is ignored"); n != 1 {
 		t.Errorf("%d times: %+v", n, got)
 	}
 }

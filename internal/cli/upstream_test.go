@@ -83,9 +83,9 @@ func TestUpstreamThatCannotBe(t *testing.T) {
 		want string
 	}{
 		"a program":    {[]string{"--agent=command", "--agent-command=true"}, "", "ralph does not know the service of agent command"},
-		"sbx":          {[]string{"--agent=codex", "--sandbox=sbx"}, "", "sandbox sbx sends requests by a way of its own"},
-		"two services": {[]string{"--agent=codex", "--fallback=claude-code"}, "", "it is for the service of codex, and fallback names claude-code; leave one out"},
-		"no address":   {[]string{"--agent=codex", "--agent-upstream=gateway"}, "", "it is not a URL such as https://gateway.example.com"},
+		"sbx":          {[]string{"--agent=codex", "--sandbox=sbx"}, "", "sandbox sbx sends requests through its own proxy"},
+		"two services": {[]string{"--agent=codex", "--fallback=claude-code"}, "", "it is the service of agent codex, but fallback names agent claude-code; remove one of the two"},
+		"no address":   {[]string{"--agent=codex", "--agent-upstream=gateway"}, "", "not a URL such as https://gateway.example.com"},
 		"a cloud":      {[]string{"--agent=claude-code"}, "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_USE_BEDROCK signs requests inside the agent"},
 	} {
 		t.Run(name, func(t *testing.T) {

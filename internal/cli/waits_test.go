@@ -28,9 +28,9 @@ func TestWaits(t *testing.T) {
 	}
 	says(m.run(t, nil, append(work, "--dry-run")...), "1  a      Fix `form.go`\n2  c", "b      waits for the run of a: both are likely to change form.go")
 	says(m.run(t, nil, append(work, "--skip-permissions", "a", "c")...), "2 issues worked")
-	const full = "No further issue begins: 2 of 2 requests or branches are open, or on the way (max-open-requests)."
+	const full = "No further issue begins: 2 of 2 requests or branches are open or expected (max-open-requests)."
 	says(m.run(t, nil, append(work, "--dry-run")...), "Nothing to work.", full)
-	says(m.run(t, nil, append(work, "--skip-permissions")...), "Nothing was worked", full)
+	says(m.run(t, nil, append(work, "--skip-permissions")...), "No issue was worked", full)
 	says(m.run(t, nil, "status", "b"), "waits     until a is merged (ralph/a): both change form.go")
 	m.write(t, ".ralph/config.yaml", "max-open-requests: 2\n")
 	says(m.run(t, nil, "status"), full)

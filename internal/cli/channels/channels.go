@@ -83,7 +83,7 @@ func signingKey(a *compose.App, p *compose.Parts) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, p.Wrong("notify-secret-file", errors.New("what follows whsec_ is not base64"))
+		return nil, p.Wrong("notify-secret-file", errors.New("the text after whsec_ is not base64"))
 	}
 	return key, nil
 }
@@ -95,7 +95,7 @@ func secretFile(a *compose.App, p *compose.Parts, key, path string) (string, err
 		return "", p.Wrong(key, err)
 	}
 	if len(secret) < compose.MinToken {
-		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, compose.MinToken))
+		return "", p.Wrong(key, fmt.Errorf("%s has fewer than %d characters", path, compose.MinToken))
 	}
 	p.Secrets.Add(secret)
 	return secret, nil

@@ -114,7 +114,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	var apart bool
 	if c.base, apart = look.OnRemote(ctx, p, c.base); apart {
-		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s each have commits that the other lacks, "+
+		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s have diverged, "+
 			"so what was merged there does not count yet; on that branch: git pull --rebase --autostash %s %s",
 			c.base.Name, p.Repo.Remote(), git.Quote(p.Repo.Remote()), git.Quote(strings.TrimPrefix(c.base.Name, p.Repo.Remote()+"/")))))
 	}
@@ -159,11 +159,11 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	remote, when := p.Repo.Remote(), ""
 	if !strings.HasPrefix(c.base.Name, remote+"/") {
-		when = remote + " has " + c.base.Name + " and "
+		when = c.base.Name + " is pushed and "
 	}
 	for i, command := range c.onRemote(ctx) {
 		if i == 0 {
-			a.UI.Note("%s", screen.CleanLine("still on "+remote+". When "+when+"no request needs the branch, delete it there:"))
+			a.UI.Note("%s", screen.CleanLine("the branches are still on "+remote+"; once "+when+"no request needs them, delete them there:"))
 		}
 		a.UI.Note("  %s", command)
 	}
@@ -222,8 +222,8 @@ func named(ctx context.Context, p *compose.Parts, left []remains, args []string)
 			for _, l := range left {
 				keys = append(keys, l.key)
 			}
-			return nil, exit.Usagef("nothing of ralph's is left for %q%s",
-				arg, exit.Suggest(arg, keys, "", "`ralph clean --dry-run` lists what there is"))
+			return nil, exit.Usagef("nothing to clean for %q%s",
+				arg, exit.Suggest(arg, keys, "", "`ralph clean --dry-run` lists what is left"))
 		}
 	}
 	return out, nil
@@ -238,7 +238,7 @@ func printCleaned(a *compose.App, results []CleanedData, name func(key string) s
 		return err
 	}
 	if slices.ContainsFunc(results, func(r CleanedData) bool { return r.drop }) {
-		a.UI.Printf("To look: git show ID; to remove it with its work: ralph clean --discard KEY\n")
+		a.UI.Printf("To see kept work: git show ID; to remove it: ralph clean --discard KEY\n")
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func removal(removed, would bool) string {
 	case removed:
 		return "removed"
 	case would:
-		return "would go"
+		return "would remove"
 	}
 	return "kept"
 }

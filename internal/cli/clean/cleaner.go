@@ -74,7 +74,7 @@ func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 	}
 	before, what := size(), "removed"
 	if c.dry {
-		what = "would remove, as far as no run uses it,"
+		what = "would remove up to"
 	} else {
 		kept.Prune(ctx, 0)
 		if err := c.p.Repo.PruneLayers(ctx, 0); err != nil {
@@ -83,7 +83,7 @@ func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 		before -= size()
 	}
 	if before > 1<<20 {
-		ui.Note("%s %s of checkouts and homes that runs share", what, disk.Size(before))
+		ui.Note("%s %s of shared checkouts and homes", what, disk.Size(before))
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 		switch missing := errors.Is(err, exec.ErrNotFound); {
 		case err == nil, missing && c.discard:
 		case missing: // cron has a short PATH
-			return fmt.Errorf("%s is not in PATH; `ralph clean` removes it with a PATH that has %s, `ralph clean --discard %s` without",
+			return fmt.Errorf("%s is not in PATH; type `ralph clean` with %s in PATH, or `ralph clean --discard %s` without",
 				name, name, s.Key)
 		default:
 			return fmt.Errorf("%w; `ralph clean` removes it once %s answers", err, name)
@@ -344,14 +344,14 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	case b.WIP != "" && !b.Stale:
 		return keep("uncommitted changes saved: %s", screen.ShortSHA(b.WIP))
 	case nowhere:
-		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records go", b.On)
+		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records are removed", b.On)
 	}
 	switch {
 	case b.WIP == "":
 	case b.Stale:
-		why += "; changes saved before its last commits were " + screen.ShortSHA(b.WIP)
+		why += "; changes saved before its last commits: " + screen.ShortSHA(b.WIP)
 	default:
-		why += "; its saved changes were " + screen.ShortSHA(b.WIP)
+		why += "; its saved changes: " + screen.ShortSHA(b.WIP)
 	}
 	if !c.dry {
 		if err := c.p.Repo.Drop(ctx, l.key, b.Tip); err != nil {

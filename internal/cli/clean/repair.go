@@ -44,7 +44,7 @@ func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, erro
 			all = append(all, worktree.Leftover{
 				Kind:   "processes of a dead ralph",
 				Where:  "run " + run,
-				Detail: fmt.Sprintf("%d, the first is %d", len(pids), pids[0]),
+				Detail: fmt.Sprintf("%d running, the first with pid %d", len(pids), pids[0]),
 				Key:    key,
 				Remove: func(ctx context.Context) (string, error) { return "", proc.KillParts(ctx, run) },
 			})

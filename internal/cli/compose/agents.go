@@ -80,7 +80,7 @@ func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 				return nil, exit.Usagef("%s: %w", key, err)
 			}
 			if c.AgentUpstream != "" && choice.Agent != c.Agent { // it would get a key of c.Agent's service
-				return nil, exit.Usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out",
+				return nil, exit.Usagef("agent-upstream: it is the service of agent %s, but %s names agent %s; remove one of the two",
 					c.Agent, key, choice.Agent)
 			}
 			of := c
@@ -118,7 +118,7 @@ func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	}
 	for choice := range of {
 		if !slices.Contains(list, choice) {
-			return nil, exit.Usagef("budget-agents: %s is not an agent of these runs; they have %s", choice, strings.Join(names, ", "))
+			return nil, exit.Usagef("budget-agents: these runs do not use %s; their agents: %s", choice, strings.Join(names, ", "))
 		}
 	}
 	return of, nil
@@ -159,18 +159,18 @@ func (a *App) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 	}
 	if agent.Describe().Endpoint == nil {
 		return exit.Usagef("agent-upstream: ralph does not know the service of agent %s; "+
-			"leave it out, and tell the program itself where to go with --agent-env", agent.Name())
+			"remove the key, and give the program the address with --agent-env", agent.Name())
 	}
 	if provider.Capabilities().OwnEgress {
-		return exit.Usagef("agent-upstream: sandbox %s sends requests by a way of its own; leave it out, or choose another with --sandbox",
+		return exit.Usagef("agent-upstream: sandbox %s sends requests through its own proxy; remove the key, or choose another sandbox with --sandbox",
 			provider.Name())
 	}
 	u, err := url.Parse(c.AgentUpstream)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return exit.Usagef("agent-upstream: it is not a URL such as https://gateway.example.com")
+		return exit.Usagef("agent-upstream: not a URL such as https://gateway.example.com")
 	}
 	if _, err := agents.FindService(agent, a.User()); errors.Is(err, agents.ErrNoEndpoint) {
-		return exit.Usagef("agent-upstream: %v; or leave it out", err)
+		return exit.Usagef("agent-upstream: %v; or remove the key", err)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	case !there:
 		return run.Reviewer{}, nil
 	case c.AgentUpstream != "" && c.Agent != first:
-		return run.Reviewer{}, exit.Usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out",
+		return run.Reviewer{}, exit.Usagef("agent-upstream: it is the service of agent %s, but review names agent %s; remove one of the two",
 			first, c.Agent)
 	}
 	agent, options, _, err := a.Agent(c, provider)

@@ -88,7 +88,7 @@ func (a *App) NoteStopping(ctx context.Context, grace time.Duration) (done func(
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
 		if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
-			a.UI.Note("stopping: agents have %s to end, and what they have committed is kept; once more kills them", screen.Age(grace))
+			a.UI.Note("stopping: agents get %s to end, and their commits are kept; a second Ctrl-C kills them", screen.Age(grace))
 		}
 	})
 	return func() {
@@ -155,7 +155,7 @@ func (a *App) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 	}
 	a.Untrusted = loaded.Untrusted
 	if a.Untrusted != nil && !marked(cmd, SaysUntrusted) {
-		a.UI.Warn(a.Untrusted.What() + "; this command goes on without; read and accept it with: " + a.Untrusted.Command)
+		a.UI.Warn(a.Untrusted.What() + "; this command ignores it; read and accept it with: " + a.Untrusted.Command)
 	}
 	for _, w := range loaded.Warnings {
 		a.UI.Warn(w)
@@ -185,7 +185,7 @@ func (a *App) StateDir(c config.Config) (string, error) {
 	if dir := a.stateHome(); dir != "" {
 		return dir, nil
 	}
-	return "", fmt.Errorf("no place for ralph's state: HOME is no absolute path; set it or XDG_STATE_HOME, or give --state-dir")
+	return "", fmt.Errorf("no folder for ralph's state: HOME is not an absolute path; set HOME or XDG_STATE_HOME, or give --state-dir")
 }
 
 // stateHome returns the default folder of ralph's state, or "" without a home. It ignores the configuration.
@@ -203,8 +203,8 @@ func (a *App) stateHome() string {
 func (a *App) TrustStore() (trust.Store, error) {
 	state := a.stateHome()
 	if state == "" {
-		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is no absolute path; " +
-			"set it or XDG_STATE_HOME, or RALPH_TRUST to a hash")
+		return trust.Store{}, exit.Usagef("no folder to store your consent in: HOME is not an absolute path; " +
+			"set HOME or XDG_STATE_HOME, or set RALPH_TRUST to a hash")
 	}
 	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
 }

@@ -38,7 +38,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	if folder, err := os.Lstat(dir); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
 		return &exit.Error{
 			Status: exit.Usage,
-			Err:    fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name),
+			Err:    fmt.Errorf("%s must be a regular file of at most 64 KiB in a regular folder: ralph follows no links to keys", name),
 		}
 	}
 	// The repository may spell the path in another case, and .ralph may be a submodule.
@@ -52,7 +52,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	if tracked {
 		return &exit.Error{
 			Status: exit.Usage,
-			Err:    fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name),
+			Err:    fmt.Errorf("%s is tracked by git, so its author would choose your keys; remove it from git with git rm --cached", name),
 		}
 	}
 	text, err := os.ReadFile(name)
@@ -61,7 +61,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	}
 	values, err := gotenv.StrictParse(bytes.NewReader(text))
 	if err != nil { // the error's text would show a secret
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: a line is neither NAME=VALUE nor empty nor a comment", name)}
 	}
 	named := append(a.Trackers.SecretVars(), c.TokenEnv...)
 	for _, agent := range a.Agents().All() {

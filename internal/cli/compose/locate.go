@@ -29,7 +29,7 @@ func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 	return place, &exit.Error{Status: exit.Usage, Err: err, Hint: hint}
 }
 
-var errLeftOut = errors.New("this sparse checkout leaves it out")
+var errLeftOut = errors.New("not in this sparse checkout")
 
 // hidden refuses a sparse checkout that leaves out ralph's files: without them the gate would not run.
 func hidden(ctx context.Context, at worktree.Location) error {
@@ -48,7 +48,7 @@ func hidden(ctx context.Context, at worktree.Location) error {
 	if err != nil || file == "" {
 		return err
 	}
-	return exit.Usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s",
+	return exit.Usagef("%s is in the repository, but %w; add it with: git sparse-checkout add %s",
 		screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 

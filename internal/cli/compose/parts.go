@@ -224,7 +224,7 @@ func (a *App) AgentEnv(list []string) ([]string, error) {
 		if !strings.Contains(item, "=") {
 			value := a.Host.Getenv(item)
 			if value == "" {
-				return nil, exit.Usagef("agent-env: %s is not set on this host; set it, or take it off the list", item)
+				return nil, exit.Usagef("agent-env: %s is not set on this host; set it, or remove it from the list", item)
 			}
 			item += "=" + value
 		}

@@ -24,7 +24,7 @@ func (a *App) prover(p *Parts, provider sandboxes.Provider, mounts []sandboxes.M
 	}
 	for _, folder := range shown {
 		if within(p.ProofKey, folder) {
-			return nil, p.Wrong("proof-key", fmt.Errorf("agents may get to see what is in %s; keep the key in another folder", folder))
+			return nil, p.Wrong("proof-key", fmt.Errorf("agents may be able to read %s; keep the key in another folder", folder))
 		}
 	}
 	if !provider.Capabilities().Isolated() {

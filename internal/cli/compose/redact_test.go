@@ -52,7 +52,7 @@ func TestOpenSecretFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[os.FileMode]string{
 		0o600: "", 0o640: "",
-		0o644: "ralph: warning: token-file: every user of this host may read FILE; close it with: chmod 600 FILE\n",
+		0o644: "ralph: warning: token-file: every user of this host may read FILE; restrict it with: chmod 600 FILE\n",
 	} {
 		file := filepath.Join(t.TempDir(), "token")
 		if err := os.WriteFile(file, []byte("x\n"), 0o600); err != nil {

@@ -195,37 +195,37 @@ func (p *Parts) Unmet(provider sandboxes.Provider) (warnings []string, err error
 		case "memory-mb", "cpus", "pids", "scratch-mb":
 			switch {
 			case !isolated:
-				missing = "holds no limits"
+				missing = "cannot limit resources"
 			case key == "scratch-mb" && name == "sbx":
-				missing = "holds no limit of scratch space"
+				missing = "cannot limit scratch space"
 			}
 		case "mounts":
 			if !isolated {
-				missing = "shows all of this host"
+				missing = "shows the whole host"
 			}
 		case "allow", "allow-private":
 			if !can.Egress && !can.OwnEgress { // true for containers with a network of their own, too
-				missing = "lets every connection through"
+				missing = "does not filter connections"
 			}
 		case "sandbox-show":
 			if isolated && !ShowsHost(provider) {
-				missing = "shows folders of this host by --mount alone"
+				missing = "shows folders of the host only with --mount"
 			}
 		case "image":
 			if !container && name != "sbx" {
-				missing = "has no images"
+				missing = "uses no images"
 			}
 		default:
 			if strings.HasPrefix(key, "container-") && !container {
-				missing = "has no containers"
+				missing = "uses no containers"
 			}
 		}
 		switch {
 		case missing == "" || !p.Loaded.Asked(key):
 		case byHand(p.Loaded.Origin("sandbox")) && !byHand(p.Loaded.Origin(key)) && slices.Contains([]string{"allow", "allow-private", "sandbox-show"}, key):
-			warnings = append(warnings, fmt.Sprintf("%s does not count: sandbox %s %s", p.Loaded.Origin(key).Name(key), name, missing))
+			warnings = append(warnings, fmt.Sprintf("%s is ignored: sandbox %s %s", p.Loaded.Origin(key).Name(key), name, missing))
 		default:
-			return nil, p.Wrong(key, fmt.Errorf("sandbox %s %s; leave it out, or choose another with --sandbox", name, missing))
+			return nil, p.Wrong(key, fmt.Errorf("sandbox %s %s; remove the setting, or choose another sandbox with --sandbox", name, missing))
 		}
 	}
 	return warnings, nil

@@ -56,13 +56,13 @@ func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) 
 		return text, err
 	}
 	k, _ := keys.Lookup(key)
-	return nil, p.Wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s",
+	return nil, p.Wrong(key, fmt.Errorf("%s differs from git's index, so it may contain private text; git add it, or give --%s",
 		path, k.Flag()))
 }
 
 // NoTemplate returns the error of a template that holds keys of the user.
 func NoTemplate(path string) error {
-	return fmt.Errorf("%s holds keys of yours, and is no template", path)
+	return fmt.Errorf("%s contains your keys, so it cannot be a template", path)
 }
 
 // ownPrompt reports whether path is the prompt at its default place, without links.
@@ -143,7 +143,7 @@ func (p *Parts) requests(ctx context.Context) (publish.Requests, error) {
 		MaxRounds: cmp.Or(p.MaxRounds, -1), AutoMerge: p.Publish == autoMerge,
 	}
 	if _, can := tracker.As[tracker.AutoMerger](p.Backlog); r.AutoMerge && !can && p.Backlog != nil {
-		return r, p.Wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge",
+		return r, p.Wrong("publish", fmt.Errorf("%s needs a forge that can merge requests, and tracker %s cannot; use merge",
 			autoMerge, p.Backlog.Name()))
 	}
 	if p.RequestTemplate == "" {

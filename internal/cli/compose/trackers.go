@@ -101,7 +101,7 @@ func (p *Parts) IgnoredTracker() string {
 	if p.passedOver == "" {
 		return ""
 	}
-	return fmt.Sprintf("tracker auto: %s, by the remote's host; the issues in %s are ignored", p.taken, p.LocalDir)
+	return fmt.Sprintf("tracker auto: %s, because of the remote's host; the issues in %s are ignored", p.taken, p.LocalDir)
 }
 
 // IgnoredTrackerFix says how to choose the tracker explicitly.
@@ -162,7 +162,7 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 // warnOfOpen warns of a file with a secret that every user of this host may read.
 func (a *App) warnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		a.UI.WarnOnce(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
+		a.UI.WarnOnce(fmt.Sprintf("%s: every user of this host may read %s; restrict it with: chmod 600 %s", key, path, path))
 	}
 }
 

@@ -37,7 +37,7 @@ func (f *conflictFinder) add(key, format string, args ...any) {
 func (f *conflictFinder) labels() {
 	c := f.Config
 	if len(c.Labels) == 0 {
-		f.add("labels", "labels is empty; name at least one, so that not every open issue is worked")
+		f.add("labels", "labels is empty; name at least one, because ralph would work every open issue")
 	}
 	states := []struct{ key, label string }{
 		{"review-label", c.ReviewLabel},
@@ -74,10 +74,10 @@ func (f *conflictFinder) labels() {
 // labelNumbers checks that no label has two numbers.
 func (f *conflictFinder) labelNumbers() {
 	if _, label := tracker.ParsePriorities(f.Config.PriorityLabels); label != "" {
-		f.add("priority-labels", "priority-labels names the label %q twice; leave one", label)
+		f.add("priority-labels", "priority-labels names the label %q twice; remove one", label)
 	}
 	if _, label := schedule.ParseLimits(f.Config.ParallelByLabel); label != "" {
-		f.add("parallel-by-label", "parallel-by-label names the label %q twice; leave one", label)
+		f.add("parallel-by-label", "parallel-by-label names the label %q twice; remove one", label)
 	}
 }
 
@@ -140,8 +140,8 @@ func (f *conflictFinder) amounts() {
 		f.add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")
 	}
 	if c.EstimateUSD == 0 {
-		f.add("estimate-usd", "estimate-usd is 0, so budget-usd would never end an agent that does not say what it costs; "+
-			"give it an amount, such as 2")
+		f.add("estimate-usd", "estimate-usd is 0, so budget-usd would never end an agent that does not report its cost; "+
+			"set an amount, such as 2")
 	}
 	if c.CompletionCap < c.CompletionTimeout {
 		f.add("completion-cap", "completion-cap %s is less than completion-timeout %s", c.CompletionCap, c.CompletionTimeout)

@@ -75,7 +75,7 @@ func own(path string) error {
 	}
 	top, err := filepath.EvalSymlinks(strings.TrimSuffix(path, File))
 	if err == nil && !keys.Inside(real, top) {
-		err = errors.New("is a link that leads out of the repository")
+		err = errors.New("is a link out of the repository")
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (f *file) document(data []byte, body func(ast.Node)) {
 			continue
 		}
 		if bodies++; bodies > 1 {
-			f.layer.fail(f.at(line(d.Body)), "a second YAML document; one file is one document")
+			f.layer.fail(f.at(line(d.Body)), "a second YAML document; a file may have only one")
 			return
 		}
 		body(d.Body)
@@ -156,7 +156,7 @@ func (f *file) pairs(n ast.Node, what string) []*ast.MappingValueNode {
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{n}
 	}
-	f.fail(n, what+" must hold \"key: value\" lines")
+	f.fail(n, what+" must have \"key: value\" lines")
 	return nil
 }
 
@@ -225,13 +225,13 @@ func (f *file) expand(n ast.Node, path string) string {
 func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		if !k.List() {
-			return nil, fmt.Errorf("%s is wanted, not a list", k.Wanted())
+			return nil, fmt.Errorf("must be %s, not a list", k.Wanted())
 		}
 		items := make([]string, 0, len(seq.Values))
 		for _, item := range seq.Values {
 			s, ok := text(item)
 			if !ok {
-				return nil, fmt.Errorf("line %d is not a text; put it in quotes", line(item))
+				return nil, fmt.Errorf("line %d is not text; put it in quotes", line(item))
 			}
 			items = append(items, s)
 		}
@@ -239,7 +239,7 @@ func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 	}
 	s, ok := text(n)
 	if !ok {
-		return nil, fmt.Errorf("%s is wanted", k.Wanted())
+		return nil, fmt.Errorf("must be %s", k.Wanted())
 	}
 	if k.List() {
 		return k.ListText(s, false)

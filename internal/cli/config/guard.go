@@ -28,7 +28,7 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 			written := repository.written[k.Name]
 			shown := keys.YAML(k.Show(written))
 			if said {
-				shown += ", and your own file says " + keys.YAML(k.Show(own))
+				shown += ", but your own file says " + keys.YAML(k.Show(own))
 			}
 			values = append(values, trust.Of(k.Name, shown, keys.YAML(written)))
 		}
@@ -73,7 +73,7 @@ func (l *layer) yield(user *layer, stronger []*layer, guarded trust.Values, repo
 			continue
 		}
 		if !slices.ContainsFunc(stronger, func(s *layer) bool { return s.has(k.Name) }) {
-			warnings = append(warnings, fmt.Sprintf("%s: %s does not count beside %s; to have it, give --%s or %s",
+			warnings = append(warnings, fmt.Sprintf("%s: %s is ignored because %s is set; to use it, give --%s or %s",
 				l.origins[k.Name].Where, k.Name, beside, k.Flag(), k.Env()))
 		}
 		delete(l.values, k.Name)
@@ -108,7 +108,7 @@ func (e *UntrustedError) What() string {
 	if e.Changed {
 		return e.File + " has changed " + keys + " since you accepted it"
 	}
-	return e.File + " sets " + keys + ", which a repository may do only with your consent"
+	return e.File + " sets " + keys + " without your consent"
 }
 
 // Error names file, keys and command.

@@ -211,7 +211,7 @@ func TestUntrusted(t *testing.T) {
 			if got := strings.Join(untrusted.Keys, ", "); got != c.keys {
 				t.Errorf("names %s, want %s", got, c.keys)
 			}
-			want := root + "/repo/.ralph/config.yaml sets " + c.keys + ", which a repository may do only with your consent; " +
+			want := root + "/repo/.ralph/config.yaml sets " + c.keys + " without your consent; " +
 				"read and accept it with: ralph trust --repo " + git.Quote(root+"/repo")
 			if diff := cmp.Diff(want, err.Error()); diff != "" {
 				t.Error(diff)
@@ -280,7 +280,7 @@ func TestFlagsAndVariablesWin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{root + "/repo/.ralph/config.yaml:1: attempts does not count beside --model; to have it, give --attempt or RALPH_ATTEMPTS"}
+	want := []string{root + "/repo/.ralph/config.yaml:1: attempts is ignored because --model is set; to use it, give --attempt or RALPH_ATTEMPTS"}
 	if diff := cmp.Diff(want, l.Warnings); diff != "" {
 		t.Error(diff)
 	}

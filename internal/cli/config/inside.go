@@ -35,7 +35,7 @@ func (l *Loaded) Inside(key, path string) error {
 		return nil
 	}
 	k, _ := keys.Lookup(key)
-	return refuse(fmt.Sprintf("%s leads out of the repository, to %s; if that is meant, give --%s", path, real, k.Flag()))
+	return refuse(fmt.Sprintf("%s leads out of the repository, to %s; if you mean that, give --%s", path, real, k.Flag()))
 }
 
 // Users reports whether a flag, a variable or the user's own file names the path. See Inside for path.

@@ -12,7 +12,7 @@ import (
 // TestInside checks that no link in the repository leads ralph out of it.
 func TestInside(t *testing.T) {
 	t.Parallel()
-	const file, out, give = "R/repo/.ralph/config.yaml:1: ", " leads out of the repository, to ", "; if that is meant, give --local-dir"
+	const file, out, give = "R/repo/.ralph/config.yaml:1: ", " leads out of the repository, to ", "; if you mean that, give --local-dir"
 	for _, c := range []struct {
 		name, repo string
 		args       []string

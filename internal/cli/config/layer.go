@@ -29,7 +29,7 @@ func (l *layer) fail(where, message string) {
 // set verifies and stores a value, or records the problem. name is the key as the user wrote it; empty if where names it.
 func (l *layer) set(k keys.Key, v any, where, name string, choices []string) {
 	if k.Guard == keys.Own && l.source == FromRepository {
-		l.fail(where, prefix(name, "a repository may not set it; set it in your own file, by a variable or by a flag"))
+		l.fail(where, prefix(name, "a repository may not set this key; use your own file, a variable or a flag"))
 		return
 	}
 	if err := k.Verify(v, choices); err != nil {

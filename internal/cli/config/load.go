@@ -89,7 +89,7 @@ func (s Sources) misnamed() (warnings []string) {
 	for _, path := range []string{UserFile(s.Environ), filepath.Join(s.Repo, File)} {
 		other := strings.TrimSuffix(path, ".yaml") + ".yml"
 		if _, err := os.Stat(other); filepath.IsAbs(path) && err == nil {
-			warnings = append(warnings, other+" is not read: rename it to config.yaml")
+			warnings = append(warnings, other+" is ignored; rename it to config.yaml")
 		}
 	}
 	return warnings

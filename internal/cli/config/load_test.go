@@ -227,7 +227,7 @@ func TestMisnamedFilesAreWarnings(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "config.yml"), []byte("parallel: 3\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, dir+"/config.yml is not read: rename it to config.yaml")
+		want = append(want, dir+"/config.yml is ignored; rename it to config.yaml")
 	}
 	l, err := Load(Sources{Environ: []string{"HOME=" + root + "/home"}, Dir: root, Repo: root + "/repo"})
 	if err != nil {
@@ -270,7 +270,7 @@ func TestNotAFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(secret, []byte("password x\n"), 0o600), os.Symlink(secret, filepath.Join(repo, File))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Load(Sources{Repo: repo}); err == nil || err.Error() != filepath.Join(repo, File)+": is a link that leads out of the repository" {
+	if _, err = Load(Sources{Repo: repo}); err == nil || err.Error() != filepath.Join(repo, File)+": is a link out of the repository" {
 		t.Errorf("got %v", err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(repo, File)), os.WriteFile(filepath.Join(repo, "mine.yaml"), nil, 0o600), os.Symlink("../mine.yaml", filepath.Join(repo, File))); err != nil {

@@ -59,7 +59,7 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 		})
 	})
 	if len(l.problems) == 0 && len(s.Projects) == 0 {
-		l.fail(path, "names no project; write: projects: [{repo: PATH}]")
+		l.fail(path, "has no project; write: projects: [{repo: PATH}]")
 	}
 	if len(l.problems) > 0 {
 		return Service{}, l.problems
@@ -85,7 +85,7 @@ func Served(environ []string, choices map[string][]string, top string) (Project,
 func (p Project) Otherwise(tracker string) string {
 	for _, key := range p.keys {
 		if name, ok := text(key.Value); ok && key.Key.GetToken().Value == "tracker" && name != tracker && name != "auto" {
-			return fmt.Sprintf("a service that reads %s works this repository with tracker %s, and this command with tracker %s",
+			return fmt.Sprintf("a service with %s uses tracker %s for this repository, but this command uses tracker %s",
 				p.path, name, tracker)
 		}
 	}
@@ -109,7 +109,7 @@ func (f *file) each(n ast.Node, what string, do func(name string, v *ast.Mapping
 func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 	items, ok := v.Value.(*ast.SequenceNode)
 	if !ok {
-		f.fail(v, "projects: a list is wanted")
+		f.fail(v, "projects: must be a list")
 		return nil
 	}
 	for _, item := range items.Values {
@@ -120,7 +120,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			case name != "repo" && name != "name":
 				p.keys = append(p.keys, v)
 			case !isText || s == "":
-				f.fail(v, name+": a text is wanted")
+				f.fail(v, name+": must be text")
 			case name == "repo":
 				p.Repo = filepath.Clean(keys.Resolve(f.expand(v, s), f.rules.dir, f.rules.home))
 			default:
@@ -128,7 +128,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			}
 		})
 		if p.Repo == "" {
-			f.fail(item, "a project without repo; write: repo: PATH")
+			f.fail(item, "a project has no repo; write: repo: PATH")
 			continue
 		}
 		if p.Name == "" {
@@ -139,9 +139,9 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 		case !IsProjectName(p.Name):
 			f.fail(item, fmt.Sprintf("project %q needs a name: A to Z, a to z, 0 to 9, . _ - (name: NAME)", p.Name))
 		case slices.ContainsFunc(list, func(q Project) bool { return q.Name == p.Name }):
-			f.fail(item, fmt.Sprintf("two projects have the name %q; give one another (name: NAME)", p.Name))
+			f.fail(item, fmt.Sprintf("two projects have the name %q; rename one (name: NAME)", p.Name))
 		case slices.ContainsFunc(list, func(q Project) bool { return q.Repo == p.Repo }):
-			f.fail(item, fmt.Sprintf("two projects have the repository %s; leave one", p.Repo))
+			f.fail(item, fmt.Sprintf("two projects have the repository %s; remove one", p.Repo))
 		}
 		list = append(list, p)
 	}

@@ -97,7 +97,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
 	}
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
-		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
+		d.warn("agent", "it asks before it acts, but nobody is there to answer", "--skip-permissions, or --permission-mode MODE")
 	}
 }
 
@@ -107,9 +107,9 @@ func (d *doctor) inSandbox(p *compose.Parts, has *bool) {
 	switch {
 	case d.inside == "":
 	case has == nil && d.app.LookPath(d.inside) == "":
-		d.ok("agent", name+" is not on this host, and is looked for in the sandbox")
+		d.ok("agent", name+" is not on this host; it must be in the sandbox")
 	case has == nil:
-		d.ok("agent", name+" is looked for in the sandbox")
+		d.ok("agent", name+" must be in the sandbox")
 	case *has:
 		d.ok("agent", name+" is in the sandbox")
 	case len(p.Setup)+len(p.Before) > 0:
@@ -127,7 +127,7 @@ func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
-		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), screen.CleanLine(refused.Message)),
+		d.warn("login", fmt.Sprintf("%s, at its latest use: %s", agent.Name(), screen.CleanLine(refused.Message)),
 			refused.Class.Advice(agent.Describe().Login))
 	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
 		d.fail("login", trouble, agent.Describe().Login.Hint)
@@ -173,23 +173,23 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	if uncounted != "" && c.Estimated() == (loop.Budget{}) { // nothing depends on it
 		d.ok("metering", uncounted)
 	} else if uncounted != "" {
-		fix := "an agent of which ralph knows what it uses: --agent"
+		fix := "choose an agent whose usage ralph knows with --agent"
 		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {
-			fix += "; ralph's proxy counts that itself with --sandbox native, docker or podman"
+			fix += ", or --sandbox native, docker or podman, where ralph's proxy counts it"
 		}
 		d.warn("metering", uncounted, fix)
 	}
 	if unpriced != "" {
-		d.warn("metering", unpriced, "a model with a known price (model), its price (prices), or a limit in tokens (budget-tokens); "+
-			"ralph's proxy counts with --sandbox native, docker or podman")
+		d.warn("metering", unpriced, "choose a model with a known price (model), set its price (prices), or set a limit in tokens (budget-tokens); "+
+			"with --sandbox native, docker or podman ralph's proxy counts")
 	}
 	switch {
 	case uncounted+unpriced != "":
 	case gateway.Counts(c.Agent, provider.Capabilities()):
-		d.ok("metering", "ralph reads what the agent uses in the answers of its model's service")
+		d.ok("metering", "ralph reads the agent's usage from the answers of its model service")
 	default:
-		d.warn("metering", "only what the agent itself reports is counted, when an iteration has ended",
-			"--sandbox native, docker or podman: ralph's proxy counts there")
+		d.warn("metering", "the agent's usage is known only from its own reports, after each iteration",
+			"--sandbox native, docker or podman, where ralph's proxy counts it")
 	}
 }
 
@@ -226,7 +226,7 @@ func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx
 	case err != nil:
 		d.warn("sandbox", "sbx: "+err.Error(), "sbx secret ls")
 	case !has:
-		d.warn("sandbox", "sbx holds no secret for "+agent.Service+", and "+agent.Key+" is not set",
+		d.warn("sandbox", "sbx has no secret for "+agent.Service+", and "+agent.Key+" is not set",
 			"ralph sandbox login --oauth "+agent.Service+", or with a key: ralph sandbox login --stdin "+agent.Service)
 	}
 }

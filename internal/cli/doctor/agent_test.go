@@ -17,7 +17,7 @@ func TestAgentInTheSandbox(t *testing.T) {
 		want   tracker.Severity
 		detail string
 	}{
-		{nil, nil, tracker.OK, "command: /opt/bot is not on this host, and is looked for in the sandbox"},
+		{nil, nil, tracker.OK, "command: /opt/bot is not on this host; it must be in the sandbox"},
 		{new(true), nil, tracker.OK, "command: /opt/bot is in the sandbox"},
 		{new(false), nil, tracker.Fail, "command: /opt/bot is not in the sandbox"},
 		{new(false), []string{"make bot"}, tracker.Warn, "command: /opt/bot is not in the sandbox, unless setup or before installs it"},

@@ -52,7 +52,7 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 	d.ok("ralph", d.app.Build().Line())
 	p, err := a.Open(cmd)
 	if u := a.Untrusted; u != nil {
-		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
+		d.fail("trust", u.What()+"; the other checks ignore it", u.Command)
 	}
 	if err != nil {
 		what, fix := "repository", hint.For(err)
@@ -144,7 +144,7 @@ func fixLine(fix string, width int) string {
 func (d *doctor) configuration(p *compose.Parts) {
 	_, none := os.Stat(config.UserFile(d.app.Host.Env))
 	if none != nil && !scaffold.Configured(p.Top) {
-		d.warn("config", "there is no "+config.File+", nor a file of your own: every key has its default", "ralph init")
+		d.warn("config", "no "+config.File+" and no file of your own: every key has its default", "ralph init")
 	}
 }
 
@@ -208,7 +208,7 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 	}
 	if listed, ok := config.Served(d.app.Host.Env, d.app.Choices(), p.Top); ok {
 		if other := listed.Otherwise(kind.Name); other != "" {
-			d.warn("tracker", other, "if one does, use its settings here, too: set them in your own file, or as flags")
+			d.warn("tracker", other, "if you run that service, set its tracker in your own file, too, or give it as a flag")
 		}
 	}
 	list, err := p.Backlog.List(ctx, tracker.Query{Labels: p.Labels})
@@ -259,7 +259,7 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	d.sources(ctx, p)
 	d.locks(ctx, p)
 	if len(p.Gate) == 0 {
-		d.warn("gate", "no gate: nothing but the agent's word stands behind its work",
+		d.warn("gate", "no gate: nothing checks the agent's work",
 			"gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
 		return
 	}

@@ -42,7 +42,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 			d.warn(what, err.Error(), "")
 		case there || what != "setup" && namedIn(p.Setup, script):
 		case missing == nil:
-			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
+			d.warn(what, fmt.Sprintf("%s is not committed on %s, so it is missing in worktrees", script, base.Name),
 				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust",
 					report.GitCommand("add", script), keys.YAML([]string{script})))
 		case what != "setup" && len(p.Setup) > 0: // setup may make it
@@ -74,7 +74,7 @@ func (d *doctor) tools(p *compose.Parts) {
 		if len(p.Setup) > 0 { // setup may install it
 			severity = tracker.Warn
 		}
-		d.add("tools", severity, program+" is not in PATH, and setup or gate needs it", "install it, or correct the command")
+		d.add("tools", severity, program+" is not in PATH, but setup or gate needs it", "install it, or correct the command")
 	}
 	if !compose.ShowsHost(provider) {
 		return
@@ -129,8 +129,8 @@ func (d *doctor) locks(ctx context.Context, p *compose.Parts) {
 		if ignored, err := g.Yes(ctx, "check-ignore", "--quiet", "--", "./"+proposal.Unlocked); err != nil || ignored {
 			continue
 		}
-		d.warn("locks", "no "+proposal.Unlocked+": what setup or gate runs makes one each time, and the agent may commit it with its work",
-			proposal.MakeLock+", and commit it; or have git ignore it")
+		d.warn("locks", "no "+proposal.Unlocked+": each setup or gate creates one, and the agent may commit it",
+			proposal.MakeLock+", and commit it; or add it to .gitignore")
 	}
 }
 
@@ -141,7 +141,7 @@ func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
 		d.warn("submodules", err.Error(), "")
 	case !there:
 	case brought:
-		d.ok("submodules", "setup or before brings them")
+		d.ok("submodules", "setup or before fetches them")
 	default:
 		d.warn("submodules", hint.EmptySubmodules, hint.SubmodulesFix)
 	}

@@ -14,15 +14,15 @@ import (
 func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 	own, err := p.Prompt(ctx)
 	if err == nil && own.Template == "" {
-		d.ok("prompt", "the built-in one; your own would be .ralph/prompt.md")
+		d.ok("prompt", "the built-in one; for your own write .ralph/prompt.md")
 		return
 	}
 	if err == nil {
 		err = own.Check(prompt.Keys())
 	}
 	if err != nil {
-		d.fail("prompt", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the template, or move it away for the built-in one; "+
-			"`ralph prompt KEY` shows what comes of it")
+		d.fail("prompt", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the template, or move it away to use the built-in one; "+
+			"`ralph prompt KEY` shows the result")
 		return
 	}
 	says := func(text string) bool { return strings.Contains(own.Template, text) }
@@ -30,12 +30,12 @@ func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 	good := true
 	if !own.Uses("signal") && !slices.ContainsFunc(p.CompletionSignal, says) {
 		good = false
-		d.warn("prompt", own.Name+" does not say {{signal}}: the agent is not told how to say that it is done, and no run will succeed",
-			"write into it: when all is done, say {{signal}}")
+		d.warn("prompt", own.Name+" has no {{signal}}: the agent does not learn how to say that it is done, so no run can succeed",
+			"add to it: when all is done, write {{signal}}")
 	}
 	if !slices.ContainsFunc(issue, own.Uses) && !says("RALPH_ISSUE_") {
 		good = false
-		d.warn("prompt", own.Name+" has nothing of the issue in it: the agent is told the same of every one", "write {{issue}} into it")
+		d.warn("prompt", own.Name+" does not use the issue: the agent gets the same prompt for every issue", "add {{issue}} to it")
 	}
 	if good {
 		d.ok("prompt", own.Name)

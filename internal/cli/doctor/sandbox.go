@@ -28,13 +28,13 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	d.inSandbox(p, has)
 	switch {
 	case err != nil:
-		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: "+
+		d.fail("sandbox", hint.SandboxLine(chosenName, err), "follow the message, or choose another sandbox with --sandbox: "+
 			"`ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
-		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
+		d.warn("sandbox", chosenName+": works, but isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker,
-			"--sandbox "+compose.StrongerThan(chosenName)+", where one works")
+		d.warn("sandbox", chosenName+": works, but is weaker than others: "+provider.Capabilities().Weaker,
+			"--sandbox "+compose.StrongerThan(chosenName)+", if one works here")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 	}
@@ -57,7 +57,7 @@ func (d *doctor) containers(ctx context.Context, c *container.Provider) {
 		d.warn("containers", err.Error(), "")
 	case len(left) > 0:
 		first := slices.Min(slices.Collect(maps.Keys(left)))
-		d.warn("containers", fmt.Sprintf("%s that nothing uses any more, such as %s", screen.Plural(len(left), "container"), first),
+		d.warn("containers", fmt.Sprintf("%s, such as %s", screen.Plural(len(left), "unused container"), first),
 			"ralph clean")
 	}
 	d.volumes(ctx, c)
@@ -77,14 +77,14 @@ func (d *doctor) volumes(ctx context.Context, c *container.Provider) {
 		d.warn("volumes", err.Error(), "")
 	case len(left) > 0:
 		first := left[slices.Min(slices.Collect(maps.Keys(left)))].Volumes
-		d.warn("volumes", fmt.Sprintf("of %s that nothing uses any more, such as %s%s", screen.Plural(len(left), "run"), first, saved), "ralph clean")
+		d.warn("volumes", fmt.Sprintf("unused, of %s, such as %s%s", screen.Plural(len(left), "run"), first, saved), "ralph clean")
 	}
 }
 
 // worktrees reports how a run's files are made.
 func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) {
 	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
-	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())
+	why := fmt.Errorf("sandbox %s does not share checkouts", provider.Name())
 	switch {
 	case ok && p.LayerMaxMB == 0:
 		why = errors.New("layer-max-mb is 0")
@@ -92,8 +92,8 @@ func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandb
 		why = layers.Layers(ctx, p.Repo.Temp())
 	}
 	if why != nil {
-		d.ok("worktrees", "each is a checkout of its own: "+strings.ReplaceAll(why.Error(), "\n", "; "))
+		d.ok("worktrees", "each is a separate checkout: "+strings.ReplaceAll(why.Error(), "\n", "; "))
 		return
 	}
-	d.ok("worktrees", "from 2,000 files on laid over a checkout of the base that all runs share (overlayfs)")
+	d.ok("worktrees", "with 2,000 files or more, overlays on a shared checkout of the base (overlayfs)")
 }

@@ -30,9 +30,9 @@ func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
 
 // disk checks the free space. It fails below the floor, where no run begins, and warns below twice the floor.
 func (d *doctor) disk(p *compose.Parts) {
-	d.room(p, "worktrees", p.State, "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb")
+	d.room(p, "worktrees", p.State, "free some space, choose another disk with --state-dir, or lower --min-free-mb")
 	if common := p.Repo.Git().Common(); !disk.Same(p.State, common) {
-		d.room(p, "commits", common, "free some, or choose less to be kept free: --min-free-mb")
+		d.room(p, "commits", common, "free some space, or lower --min-free-mb")
 	}
 }
 
@@ -45,14 +45,14 @@ func (d *doctor) room(p *compose.Parts, what, place, fix string) {
 	guard := disk.Guard{Place: place, Floor: compose.MinFree(p.Config)}
 	twice := disk.Guard{Place: place, Floor: 2 * compose.MinFree(p.Config)}
 	free := fmt.Sprintf("%s free for %s in %s", disk.Size(room.Bytes), what, place)
-	text := fmt.Sprintf("%s, %d MiB of them kept free (min-free-mb)", free, p.MinFreeMB)
+	text := fmt.Sprintf("%s; runs leave %d MiB free (min-free-mb)", free, p.MinFreeMB)
 	switch {
 	case guard.Short() != nil:
 		d.fail("disk", guard.Short().Error(), fix)
 	case twice.Short() != nil:
 		d.warn("disk", text, fix)
 	case p.MinFreeMB == 0:
-		d.warn("disk", free+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
+		d.warn("disk", free+"; a run can fill the disk (min-free-mb is 0)", "--min-free-mb 1024")
 	default:
 		d.ok("disk", text)
 	}
@@ -89,8 +89,8 @@ func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	if len(kept) > 0 {
-		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s",
-			screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s moved aside, with work that could not be imported: %s",
+			screen.Plural(len(kept), "worktree"), dir), "check whether you need the files, then delete the folders")
 	} else if len(found) == 0 {
 		d.ok("leftovers", "none")
 	}
@@ -112,11 +112,11 @@ func (d *doctor) identity(ctx context.Context, p *compose.Parts) {
 	}
 	if who.Author == (identity.Ident{}) {
 		if who.Author, err = p.Repo.User(ctx); err != nil {
-			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), hint.Identity(err))
+			d.warn("identity", fmt.Sprintf("%v; the author of commits is %s", err, who.Author), hint.Identity(err))
 			return
 		}
 	}
-	text := "commits are of " + who.Author.String()
+	text := "the author of commits is " + who.Author.String()
 	if who.Sign != "" {
 		text += ", signed with " + string(who.Sign)
 	}

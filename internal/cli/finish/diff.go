@@ -46,10 +46,10 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 		a.UI.Note("nothing differs: %s has no commits of its own", screen.CleanLine(key))
 		return nil
 	case w.Merged && w.Ahead == 0:
-		a.UI.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.Tip), w.Was)
+		a.UI.Note("nothing differs: %s contains %s; to see what it changed: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.Tip), w.Was)
 		return nil
 	case w.Merged:
-		a.UI.Note("%s has these changes", screen.CleanLine(w.Base))
+		a.UI.Note("%s already has these changes", screen.CleanLine(w.Base))
 	case w.Gone != "":
 		a.UI.Note("%s; this is what it changed", screen.CleanLine(w.Gone))
 	}
@@ -58,7 +58,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 		return err
 	}
 	if !related {
-		a.UI.Note("%s has no history in common with %s; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
+		a.UI.Note("%s and %s have no common history; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
 	}
 	pager, env, err := throughPager(a, p.Top, "diff")
 	if err != nil {

@@ -58,7 +58,7 @@ func NewMerge(a *compose.App) *cobra.Command {
 			case o.all && len(args) > 0:
 				return exit.Usagef("KEYs and --all exclude each other; choose one")
 			case !o.all && len(args) == 0:
-				return exit.Usagef("name the issues whose branches are to be merged, or --all of them")
+				return exit.Usagef("name the issues whose branches to merge, or give --all")
 			}
 			return nil
 		},
@@ -66,9 +66,9 @@ func NewMerge(a *compose.App) *cobra.Command {
 			return merge(ctx, a, p, args, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, except those that ralph has left to a person")
-	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it had finished")
-	cmd.Flags().BoolVar(&o.edited, "edited", false, "also branches whose issue has changed since its run began")
+	cmd.Flags().BoolVar(&o.all, "all", false, "merge the branches of all issues in review, except those that a person has to merge")
+	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also merge commits of an agent that was stopped before it was done")
+	cmd.Flags().BoolVar(&o.edited, "edited", false, "also merge branches whose issue has changed since its run began")
 	a.Bind(cmd, keys.ForMerge)
 	return cmd
 }
@@ -105,7 +105,7 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	switch len(keys) {
 	case 0:
 		if unseen == nil {
-			a.UI.Printf("No branch of an issue in review has commits that are not merged.\n")
+			a.UI.Printf("No issue in review has unmerged commits.\n")
 		}
 	case 1:
 		r, failed := worker.Merge(ctx, keys[0])
@@ -116,7 +116,7 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	if err == nil && len(keys) > 0 {
 		work.NoteUnpushed(ctx, a, p)
-		a.UI.Note("to remove what is left of it: ralph clean")
+		a.UI.Note("to remove the merged branches: ralph clean")
 	}
 	return cmp.Or(err, unseen)
 }
@@ -145,13 +145,13 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 	case !o.unfinished && (last.State == string(journal.Interrupted) || last.Left() && last.Stage.Before(journal.StageVerify)):
 		return &exit.Error{
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
-			Hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
+			Hint: fmt.Sprintf("`ralph work %s` continues; `ralph merge --unfinished %[1]s` merges the commits as they are", name),
 		}
 	case !o.edited && last.Differs(issue):
 		return &exit.Error{
 			Status: exit.Incomplete,
 			Err:    fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
-			Hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are",
+			Hint: fmt.Sprintf("`ralph retry %s` works it again with the new text; `ralph merge --edited %[1]s` merges the commits as they are",
 				name),
 		}
 	}
@@ -177,7 +177,7 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 			return nil, nil, err
 		}
 		if issue, err := p.Backlog.Get(ctx, key); err != nil {
-			a.UI.Warn(fmt.Sprintf("%s is left out: %s", p.Names(ctx)(key), err))
+			a.UI.Warn(fmt.Sprintf("%s is skipped: %s", p.Names(ctx)(key), err))
 			continue
 		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
@@ -188,11 +188,11 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 			continue
 		}
 		name := p.Names(ctx)(key)
-		a.UI.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`",
+		a.UI.Warn(fmt.Sprintf("%s is not merged: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`",
 			name, report.Reason(reason), compose.InCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
-		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
+		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not merged: a person has to decide", n, screen.Plural(len(keys), "issue"))}
 	}
 	return rest, left, nil
 }
@@ -268,13 +268,13 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 func nothing(ctx context.Context, a *compose.App, p *compose.Parts, name, key string, why error) error {
 	worked, there := isMerged(ctx, p, key)
 	issue, err := p.Backlog.Get(ctx, key)
-	next := "`ralph show %s` says how its last run has ended"
+	next := "`ralph show %s` says how its last run ended"
 	switch {
 	case there:
 		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
 	case err == nil && !issue.Open:
-		a.UI.Printf("%s is closed already, and has nothing to merge.\n", screen.CleanLine(name))
+		a.UI.Printf("%s is closed already, with nothing to merge.\n", screen.CleanLine(name))
 		return nil
 	case !worked:
 		next = "work it first with: ralph work %s"
@@ -331,7 +331,7 @@ func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func
 
 // notMerged returns the error of an interrupted merge, with the names of the issues that are not merged.
 func notMerged(names []string) error {
-	return fmt.Errorf("%w; not merged: %s; the same command tries again", exit.ErrInterrupted, strings.Join(names, " "))
+	return fmt.Errorf("%w; not merged: %s; to try again, repeat the command", exit.ErrInterrupted, strings.Join(names, " "))
 }
 
 // merged reports how a merge ended.

@@ -50,7 +50,7 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 		dir = a.Path(args[1])
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return exit.Usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
+		return exit.Usagef("%s exists already; name another folder: ralph tree %s DIR, or remove this one: git worktree remove %s",
 			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
 	if err := addPlain(ctx, p.Repo.Git(), dir, w.Tip); err != nil {

@@ -117,7 +117,7 @@ func trusted(a *compose.App, p *compose.Parts, file string) ([]proof.PublicKey, 
 		return keys, nil
 	}
 	if p.ProofKey == "" {
-		return nil, exit.Usagef("no key to trust; give the public key of whoever ran ralph: --key FILE")
+		return nil, exit.Usagef("no key to trust; give the public key of the person who ran ralph: --key FILE")
 	}
 	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
@@ -146,7 +146,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		places, err := v.places(ctx, typed)
 		for _, at := range places {
 			if at != typed && err == nil {
-				err = exit.Usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch",
+				err = exit.Usagef("%s is both a commit and a branch at another commit; for the branch write %s%[1]s",
 					typed, git.Heads)
 			}
 		}
@@ -175,7 +175,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		}
 	}
 	if whole {
-		return exit.Usagef("%s is no branch here or on the remote", typed)
+		return exit.Usagef("%s is not a branch here or on the remote", typed)
 	}
 	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.Repo.Remote() != "" {
 		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
@@ -191,7 +191,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 	}
 	out, err := v.Repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
 	if git.Failed(err) {
-		return exit.Usagef("%s is no branch, commit, issue or request that is known here", typed)
+		return exit.Usagef("%s is not a branch, commit, issue or request that this repository knows", typed)
 	}
 	v.commit = out
 	return err
@@ -229,9 +229,9 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 	found, ignored := proof.Find(ctx, v.commit, lines, keys)
 	data.Ignored = ignored
 	if found == nil {
-		why := "there is no note on the commit; has the branch moved since?"
+		why := "the commit has no note; has the branch moved since?"
 		if len(lines) > 0 {
-			why = "no line of its note counts"
+			why = "no line of its note is valid"
 		}
 		data.Checks = append(data.Checks, proof.Result{
 			State: proof.Fails,
@@ -322,7 +322,7 @@ func showProof(a *compose.App, d VerifyData) {
 		line("  ignored ", "a line of the note: "+why)
 	}
 	if len(d.Says) > 0 {
-		a.UI.Printf("\nWhoever has the key says:\n")
+		a.UI.Printf("\nThe owner of the key says:\n")
 		for _, s := range d.Says {
 			line("  ", s)
 		}

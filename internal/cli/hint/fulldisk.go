@@ -39,11 +39,11 @@ func FullDisk(text, folder string) string {
 		case room.Bytes < leastRoom:
 			lack = "is full"
 		case room.MostFiles > 0 && room.Files == 0:
-			lack = "takes no more files (df -i)"
+			lack = "has no free inodes (df -i)"
 		}
 		if lack != "" {
-			return "the disk of " + diskRoot(path) + " " + lack + "; free some there by hand, then `ralph clean` frees " +
-				"what ended runs have left; with min-free-mb runs end before a disk is full"
+			return "the disk of " + diskRoot(path) + " " + lack + "; free some space by hand, then `ralph clean` removes " +
+				"what ended runs have left; min-free-mb ends runs before a disk is full"
 		}
 	}
 	return ""

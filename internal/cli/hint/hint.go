@@ -29,7 +29,7 @@ import (
 )
 
 // Init is the hint for a repository without a backlog.
-const Init = "set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder"
+const Init = "set the repository up with: ralph init; if .ralph/config.yaml exists already, create that folder"
 
 // Tracker returns the hint for an error of a tracker of this kind, or "".
 func Tracker(kind tracker.Descriptor, err error) string {
@@ -44,7 +44,7 @@ func Tracker(kind tracker.Descriptor, err error) string {
 	case f.Reason == transport.TokenRefused:
 		return kind.LoginHint
 	case f.Reason == transport.Untrusted:
-		return "name the authority's certificates: --ca-file FILE"
+		return "give the certificates of its authority: --ca-file FILE"
 	case f.Reason == transport.NoConnection, f.Reason == transport.Unexpected:
 		return "check the network, and the API's address: --forge-url URL"
 	}
@@ -61,16 +61,16 @@ func Claims(err error) string {
 	says := func(words ...string) bool { return says(err, words...) }
 	switch {
 	case says("get a token"):
-		return "set the token that it names (token-env, token-file or token-command), " + alone
+		return "set the token (token-env, token-file or token-command), " + alone
 	case says("could not resolve", "failed to connect", "couldn't connect", "connection refused", "timed out", "no answer within",
 		"network is unreachable", "no route to host", "connection reset", "ssl", "certificate"):
-		return "the remote is not reached: look at the network and at `git remote -v`, " + alone
+		return "the remote cannot be reached: check the network and `git remote -v`, " + alone
 	case says("does not appear to be a git repository", "repository not found", "does not exist", "returned error: 404"):
-		return "there is no repository at the remote's address, or the token may not see it: look at `git remote -v`, " + alone
+		return "there is no repository at the remote's address, or the token has no access to it: check `git remote -v`, " + alone
 	case Login(err) != "":
 		return Login(err) + ", " + alone
 	}
-	return "give ralph push rights for refs/ralph/*, " + alone
+	return "allow ralph to push refs/ralph/*, " + alone
 }
 
 // Login returns the hint if git has no login for the remote, the remote refuses it, or it may not push; else "".
@@ -81,8 +81,8 @@ func Login(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) || !says(err, refusals...) {
 		return ""
 	}
-	return "give git a login that works: renew the tracker's token (its variable, token-env, " +
-		"token-file or token-command) or your own key, which may have expired, or give it rights to push"
+	return "git needs a valid login: renew the tracker's token (its variable, token-env, " +
+		"token-file or token-command) or your own key, which may have expired, or allow it to push"
 }
 
 // says reports whether the error's text contains one of the words, which are lower case.
@@ -130,8 +130,8 @@ func Identity(err error) string {
 	case errors.Is(err, worktree.ErrNoIdentity):
 		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
 	case errors.Is(err, worktree.ErrSign):
-		return "git config --global user.signingKey KEY, of a key that needs " +
-			"no passphrase or that an agent holds; `git commit -S` shows more"
+		return "git config --global user.signingKey KEY, for a key that needs " +
+			"no passphrase or is in a key agent; `git commit -S` shows more"
 	}
 	return ""
 }
@@ -161,7 +161,7 @@ func Raising(n sandboxes.Notice) string {
 	}
 	if flag := allowing(n.About); flag != "" {
 		key, host, _ := strings.Cut(strings.TrimPrefix(flag, "--"), " ")
-		return n.Text + "; " + flag + ", or " + key + ": [" + host + "], lets it through"
+		return n.Text + "; " + flag + ", or " + key + ": [" + host + "], allows it"
 	}
 	return n.Text
 }
@@ -197,7 +197,7 @@ func Baseline(e *workspace.BaselineError, private func(host string) bool) string
 		}
 	}
 	if len(flags) > 0 {
-		return "no agent was started; if they may be reached: " + strings.Join(flags, " ") + "; otherwise correct the command"
+		return "no agent was started; to allow the connections: " + strings.Join(flags, " ") + "; otherwise correct the command"
 	}
 	return "no agent was started; correct the command, or give it what it needs: " +
 		"setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
@@ -208,11 +208,11 @@ func Baseline(e *workspace.BaselineError, private func(host string) bool) string
 func KeptWork(commits int, branch, wip string) string {
 	var kept []string
 	if commits > 0 {
-		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s",
+		kept = append(kept, fmt.Sprintf("%s kept on branch %s; get them with: %s",
 			screen.Plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
 	}
 	if wip != "" {
-		kept = append(kept, fmt.Sprintf("changes without a commit kept as %s, get them with: git cherry-pick --no-commit --mainline 1 %s",
+		kept = append(kept, fmt.Sprintf("uncommitted changes kept as %s; get them with: git cherry-pick --no-commit --mainline 1 %s",
 			screen.ShortSHA(wip), screen.ShortSHA(wip)))
 	}
 	return strings.Join(kept, "; ")
@@ -230,16 +230,16 @@ func SkipReason(key string, s journal.Skip) string {
 		return report.Skip(s) + "; `ralph work " + key + "` works it again"
 	}
 	if s.Code == journal.SkipReview {
-		return report.Skip(s) + "; `ralph retry " + key + "` puts it back"
+		return report.Skip(s) + "; `ralph retry " + key + "` puts it back into the backlog"
 	}
 	if s.Code == journal.SkipClaimed {
-		return report.Skip(s) + "; `ralph logs -f " + key + "` follows it there"
+		return report.Skip(s) + "; `ralph logs -f " + key + "` follows the run"
 	}
 	if s.Unfit.Code == tracker.UnfitClosed {
-		return report.Skip(s) + "; `ralph reopen " + key + "` opens it"
+		return report.Skip(s) + "; `ralph reopen " + key + "` reopens it"
 	}
 	if s.Unfit.Code == tracker.UnfitLacks {
-		return report.Skip(s) + "; `ralph retry " + key + "` puts it on"
+		return report.Skip(s) + "; `ralph retry " + key + "` adds it"
 	}
 	return report.Skip(s)
 }
@@ -264,7 +264,7 @@ const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 
 // The texts about submodules that a gate may need.
 const (
-	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
+	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before fetches them"
 	SubmodulesFix   = `add "git submodule update --init --recursive" to setup in .ralph/config.yaml, ` +
-		`and their HOST to allow in a sandbox; docs/agents.md says more`
+		`and their HOST to allow; see docs/agents.md`
 )

@@ -43,7 +43,7 @@ func TestRefusedLogin(t *testing.T) {
 	} {
 		err := fmt.Errorf("%w: %s", worktree.ErrRemote, text)
 		for _, got := range []string{For(err), Claims(err), Login(err)} {
-			if strings.Contains(got, "give git a login that works") != want || strings.Contains(got, "token-env") != want || want && strings.Count(got, "rights to push") != 1 {
+			if strings.Contains(got, "git needs a valid login") != want || strings.Contains(got, "token-env") != want || want && strings.Count(got, "allow it to push") != 1 {
 				t.Errorf("%s: %q", text, got)
 			}
 		}
@@ -91,12 +91,12 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 		return sandboxes.Notice{Text: "refused", About: sandboxes.About{Cause: cause, Host: host, Port: port}}
 	}
 	for n, want := range map[sandboxes.Notice]string{
-		refused("a.example", 443, sandboxes.NotAllowed):            "; --allow a.example, or allow: [a.example], lets it through",
-		refused("a.example", 8081, sandboxes.NotAllowed):           "; --allow a.example:8081, or allow: [a.example:8081], lets it through",
-		refused("mirror.corp", 443, sandboxes.AddressRefused):      "; --allow-private mirror.corp, or allow-private: [mirror.corp], lets it through",
-		refused("localhost", 4873, sandboxes.NotAllowed):           "; --allow-private localhost:4873, or allow-private: [localhost:4873], lets it through",
-		refused("10.1.2.3", 443, sandboxes.NotAllowed):             "; --allow-private 10.1.2.3, or allow-private: [10.1.2.3], lets it through",
-		refused("fc00::1", 8081, sandboxes.NotAllowed):             "; --allow-private [fc00::1]:8081, or allow-private: [[fc00::1]:8081], lets it through",
+		refused("a.example", 443, sandboxes.NotAllowed):            "; --allow a.example, or allow: [a.example], allows it",
+		refused("a.example", 8081, sandboxes.NotAllowed):           "; --allow a.example:8081, or allow: [a.example:8081], allows it",
+		refused("mirror.corp", 443, sandboxes.AddressRefused):      "; --allow-private mirror.corp, or allow-private: [mirror.corp], allows it",
+		refused("localhost", 4873, sandboxes.NotAllowed):           "; --allow-private localhost:4873, or allow-private: [localhost:4873], allows it",
+		refused("10.1.2.3", 443, sandboxes.NotAllowed):             "; --allow-private 10.1.2.3, or allow-private: [10.1.2.3], allows it",
+		refused("fc00::1", 8081, sandboxes.NotAllowed):             "; --allow-private [fc00::1]:8081, or allow-private: [[fc00::1]:8081], allows it",
 		refused("169.254.169.254", 80, sandboxes.NotAllowed):       "",
 		refused("169.254.169.254", 80, sandboxes.AddressRefused):   "",
 		refused("a.example", 443, ""):                              "",
@@ -110,7 +110,7 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 	e := &workspace.BaselineError{Refused: []sandboxes.Notice{
 		refused("127.0.0.1", 8081, sandboxes.NotAllowed), refused("b.invalid", 443, sandboxes.NotAllowed), refused("b.invalid", 80, sandboxes.NotAllowed),
 	}}
-	const want = "no agent was started; if they may be reached: --allow-private 127.0.0.1:8081 --allow b.invalid; otherwise correct the command"
+	const want = "no agent was started; to allow the connections: --allow-private 127.0.0.1:8081 --allow b.invalid; otherwise correct the command"
 	if got := Baseline(e, func(string) bool { return false }); got != want {
 		t.Errorf("%q", got)
 	}

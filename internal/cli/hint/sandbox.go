@@ -29,24 +29,24 @@ func fixWords(f sandboxes.Fix) string {
 		return "build the image with: ralph image build --engine " + f.Value
 	case sandboxes.SetUser:
 		if f.Value == "" {
-			return "leave --container-user out"
+			return "remove --container-user"
 		}
-		return "name the user of commands: --container-user " + f.Value
+		return "name the user that runs commands: --container-user " + f.Value
 	case sandboxes.SetCopy:
 		if f.Value == "" {
 			return "copy the files: --container-files copy"
 		}
 		return "copy the files for another user: --container-files copy --container-user " + f.Value
 	case sandboxes.SetRuntime:
-		return "name a runtime that the engine has with --container-runtime, or leave it out"
+		return "name a runtime of the engine with --container-runtime, or remove that flag"
 	case sandboxes.SetUnbounded:
-		return "accept it: --container-unbounded"
+		return "to accept this: --container-unbounded"
 	case sandboxes.SetMemory:
-		return "give it more with --memory-mb"
+		return "raise --memory-mb"
 	case sandboxes.SetCPUs:
-		return "give it more with --cpus"
+		return "raise --cpus"
 	case sandboxes.SetPlace:
-		return "move it out of /dev, /proc and /sys (state-dir has the worktrees)"
+		return "move it out of /dev, /proc and /sys (the worktrees are in state-dir)"
 	}
 	return "change its " + string(f.Setting)
 }

@@ -11,16 +11,16 @@ import (
 func TestSandboxFix(t *testing.T) {
 	t.Parallel()
 	for want, fixes := range map[string][]sandboxes.Fix{
-		"choose another sandbox with --sandbox":                                 {{Setting: sandboxes.SetProvider}},
-		"build the image with: ralph image build --engine podman":               {{Setting: sandboxes.SetImage, Value: "podman"}},
-		"copy the files: --container-files copy, or leave --container-user out": {{Setting: sandboxes.SetCopy}, {Setting: sandboxes.SetUser}},
-		"name the user of commands: --container-user 0:0, or copy the files for another user: --container-files copy --container-user 1:1": {
+		"choose another sandbox with --sandbox":                              {{Setting: sandboxes.SetProvider}},
+		"build the image with: ralph image build --engine podman":            {{Setting: sandboxes.SetImage, Value: "podman"}},
+		"copy the files: --container-files copy, or remove --container-user": {{Setting: sandboxes.SetCopy}, {Setting: sandboxes.SetUser}},
+		"name the user that runs commands: --container-user 0:0, or copy the files for another user: --container-files copy --container-user 1:1": {
 			{Setting: sandboxes.SetUser, Value: "0:0"}, {Setting: sandboxes.SetCopy, Value: "1:1"},
 		},
-		"name a runtime that the engine has with --container-runtime, or leave it out": {{Setting: sandboxes.SetRuntime}},
-		"accept it: --container-unbounded":                                             {{Setting: sandboxes.SetUnbounded}},
-		"give it more with --memory-mb, or give it more with --cpus":                   {{Setting: sandboxes.SetMemory}, {Setting: sandboxes.SetCPUs}},
-		"move it out of /dev, /proc and /sys (state-dir has the worktrees), or choose another sandbox with --sandbox": {
+		"name a runtime of the engine with --container-runtime, or remove that flag": {{Setting: sandboxes.SetRuntime}},
+		"to accept this: --container-unbounded":                                      {{Setting: sandboxes.SetUnbounded}},
+		"raise --memory-mb, or raise --cpus":                                         {{Setting: sandboxes.SetMemory}, {Setting: sandboxes.SetCPUs}},
+		"move it out of /dev, /proc and /sys (the worktrees are in state-dir), or choose another sandbox with --sandbox": {
 			{Setting: sandboxes.SetPlace}, {Setting: sandboxes.SetProvider},
 		},
 	} {

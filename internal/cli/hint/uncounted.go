@@ -17,11 +17,11 @@ func Uncounted(c run.Config) string {
 	if len(names) == 0 {
 		return ""
 	}
-	text := "nobody counts what agent " + strings.Join(names, ", ") + " uses: "
+	text := "the usage of agent " + strings.Join(names, ", ") + " is unknown: "
 	e := c.Estimated()
 	switch {
 	case e == (loop.Budget{}):
-		return text + fmt.Sprintf("its cost is unknown; under a budget each of its iterations "+
+		return text + fmt.Sprintf("with a budget each of its iterations "+
 			"counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)",
 			c.Estimate.Tokens, c.Estimate.CostUSD)
 	case e.CostUSD == 0:
@@ -48,7 +48,7 @@ func Unpriced(c run.Config) string {
 		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact",
 			e.CostUSD)
 	}
-	return text + fmt.Sprintf("; under a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
+	return text + fmt.Sprintf("; with a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
 }
 
 // Estimated returns Uncounted and Unpriced as lines, each only if a budget or cap makes its estimate matter.

@@ -14,14 +14,14 @@ import (
 // unwritable returns the hint for a place where ralph may not write, or "".
 func unwritable(err error) string {
 	if errors.Is(err, statedir.ErrFolder) {
-		return "let your user write there, or choose another folder with state-dir or XDG_STATE_HOME"
+		return "make it writable for your user, or choose another folder with state-dir or XDG_STATE_HOME"
 	}
 	if errors.Is(err, unix.EROFS) {
 		return "the file system is read-only; mount it for writing, or work in a clone elsewhere"
 	}
 	at, ok := errors.AsType[*fs.PathError](err)
 	if ok && at.Op != "fork/exec" && errors.Is(at, unix.EACCES) && filepath.IsAbs(at.Path) {
-		return "your user lacks the rights; who has them: ls -ld " + git.Quote(existing(at.Path))
+		return "your user has no permission; look with: ls -ld " + git.Quote(existing(at.Path))
 	}
 	return ""
 }

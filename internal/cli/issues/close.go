@@ -53,7 +53,7 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 		}
 		a.UI.Printf("%s is %s.\n", name, state)
 		if change.Reopen {
-			a.UI.Note("`ralph retry %s` has it worked again", name)
+			a.UI.Note("`ralph retry %s` works it again", name)
 			return nil
 		}
 		runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key})
@@ -64,7 +64,7 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 		case err != nil:
 			return err
 		case run != "":
-			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, name)
+			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` follows it.\n", run, name)
 		}
 		return nil
 	})

@@ -84,7 +84,7 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 		return err
 	}
 	kept := func(err error) error {
-		return fmt.Errorf("%w; nothing is saved, your text is in %s", err, path)
+		return fmt.Errorf("%w; nothing was saved; your text is in %s", err, path)
 	}
 	ended := a.Foreground(a.Host.Env, append(editor, path)...)
 	if ended != nil {
@@ -100,7 +100,7 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 	case ended != nil || err != nil:
 		return kept(cmp.Or(ended, err))
 	case string(now) == text:
-		a.UI.Note("you have changed nothing, so nothing is saved")
+		a.UI.Note("nothing changed, nothing saved")
 		return os.RemoveAll(dir)
 	}
 	if err := save(string(now)); err != nil {

@@ -43,9 +43,9 @@ func NewCreate(a *compose.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.Body, "body", "", "the `text` of the issue; - reads standard input")
-	flags.StringSliceVar(&d.Labels, "label", nil, "`labels` besides those by which ralph picks issues up")
-	flags.IntVar(&d.Priority, "priority", 0, "the smaller, the more urgent; 0 is none")
-	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues to be done before")
+	flags.StringSliceVar(&d.Labels, "label", nil, "`labels` besides the pick-up labels")
+	flags.IntVar(&d.Priority, "priority", 0, "1 is the most urgent; 0: none")
+	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues that block this one")
 	for flag, value := range map[string]string{"label": "LABEL", "blocked-by": "KEY"} {
 		f := flags.Lookup(flag)
 		f.Value = names{f.Value, value}
@@ -68,7 +68,7 @@ func (n names) Set(s string) error {
 		return err
 	}
 	if list, _ := n.Value.(pflag.SliceValue); blank(s) || slices.ContainsFunc(list.GetSlice(), blank) {
-		return fmt.Errorf("an empty name; give %s, or leave the flag out", n.what)
+		return fmt.Errorf("an empty name; give %s, or remove the flag", n.what)
 	}
 	return nil
 }

@@ -50,21 +50,21 @@ func NewRetry(a *compose.App) *cobra.Command {
 			return &exit.Error{
 				Status: exit.Incomplete,
 				Err:    fmt.Errorf("retry %s: %w", issue.Key, err),
-				Hint:   "`ralph stop " + issue.Key + "` ends a run that is on",
+				Hint:   "`ralph stop " + issue.Key + "` ends the current run",
 			}
 		case err != nil:
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
-		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
+		a.UI.Printf("The next `ralph work` works %s.\n", screen.CleanLine(issue.Key))
 		parked, err := look.Waits(ctx, p)
 		if look.PrintParked(a, parked); len(parked) > 0 {
-			a.UI.Printf("Until %s only `ralph work %s` tries it.\n",
+			a.UI.Printf("Before %s only `ralph work %s` works it.\n",
 				parked[0].Until.Local().Format(time.DateTime), screen.CleanLine(issue.Key))
 		}
 		return err
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "start from the base, without the earlier work")
 	a.Bind(cmd, keys.ForIssue, "labels")
-	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which are put on"
+	cmd.Flags().Lookup("label").Usage = "the pick-up labels to add"
 	return cmd
 }

@@ -47,10 +47,10 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	}
 	if run, err := requestStop(runs); run != "" {
 		if err == nil {
-			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
+			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` follows it.\n", run, screen.CleanLine(key))
 			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
-				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away (ralph edit %s); "+
-					"a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]), screen.CleanLine(key))
+				a.UI.Note("the next sweep works it again, unless you remove its label %s (ralph edit %s); "+
+					"in a fleet the machine removes it", screen.CleanLine(p.Labels[0]), screen.CleanLine(key))
 			}
 		}
 		return err
@@ -63,16 +63,16 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		defer database.Close()
 		stopped, err := database.Stop(ctx, name, p.Key(ctx, key), "")
 		if stopped {
-			a.UI.Printf("Asked the machine that has %s of %s to end its run. "+
-				"Then the issue has no pick-up label any more; "+
-				"`ralph retry %s` has it worked again.\n", screen.CleanLine(key), screen.CleanLine(name), screen.CleanLine(key))
+			a.UI.Printf("Asked the machine that works %s of %s to end the run. "+
+				"It also removes the issue's pick-up label; "+
+				"`ralph retry %s` works it again.\n", screen.CleanLine(key), screen.CleanLine(name), screen.CleanLine(key))
 		}
 		if stopped || err != nil {
 			return err
 		}
-		return left("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
+		return left("%s of %s is not being worked in the fleet; see `ralph fleet status`", key, name)
 	}
-	return left("%s is not being worked on this host; `ralph status` says what is", key)
+	return left("%s is not being worked on this host; see `ralph status`", key)
 }
 
 // left returns the error that no run was asked to end.

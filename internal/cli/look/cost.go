@@ -82,7 +82,7 @@ func (g CostGroup) Sentence() string {
 	case text == "":
 		return ""
 	case g.CostUSD > 0 && g.Unknown > 0:
-		return fmt.Sprintf("; %s: the cost of %s is not known, or not all of it", text, screen.Plural(g.Unknown, "run"))
+		return fmt.Sprintf("; %s: the cost of %s is unknown or incomplete", text, screen.Plural(g.Unknown, "run"))
 	}
 	return "; " + text
 }
@@ -221,7 +221,7 @@ func cost(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	case asCSV:
 		return costCSV(a.UI, sums.Groups)
 	case len(runs) == 0:
-		a.UI.Printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
+		a.UI.Printf("No runs recorded%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
 		return nil
 	}
 	if by == "issue" {
@@ -305,15 +305,15 @@ func costTable(p *screen.Printer, sums CostData) {
 		say("Iterations: %s.", text)
 	}
 	if n := sums.Total.Unknown; n > 0 {
-		say("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.", screen.Plural(n, "run"))
+		say("The cost of %s is unknown or incomplete: neither the agent nor a price gives it.", screen.Plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
-		say("Of this only the agents report %s: their services' answers passed ralph and did not say it. "+
-			"It does not count for the caps of all runs.", ledger.Spend{Usage: u}.Text())
+		say("Part of this is reported only by the agents, and not stated in the answers of their services: %s. "+
+			"It does not count towards the caps of all runs.", ledger.Spend{Usage: u}.Text())
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		say("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, "+
-			"at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).",
+		say("%s of these tokens, or their cost, are an estimate: answers that state no usage count "+
+			"one token per %d bytes, and iterations of unknown usage count estimate-tokens and estimate-usd.",
 			ledger.Count(n), meter.BytesPerToken)
 	}
 }

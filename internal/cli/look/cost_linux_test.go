@@ -18,7 +18,7 @@ func TestCostFitsTheTerminal(t *testing.T) {
 	costTable(p, addUp([]journal.Record{{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}}}, "agent"))
 	p.Printf("end\n")
 	got := clitest.Shown(t, shown, "end\n")
-	if want := "The cost of 1 run is unknown, or a part\nof it: neither the agent nor a price\nsays it.\nend\n"; !strings.HasSuffix(got, want) {
+	if want := "The cost of 1 run is unknown or\nincomplete: neither the agent nor a\nprice gives it.\nend\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

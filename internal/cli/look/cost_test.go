@@ -58,7 +58,7 @@ func TestCostUnseen(t *testing.T) {
 	}
 	var out strings.Builder
 	costTable(screen.New(&out, io.Discard, nil), sums)
-	if !strings.Contains(out.String(), "only the agents report $9.00; 90 tokens in, 0 from cache, 1 out") {
+	if !strings.Contains(out.String(), "reported only by the agents, and not stated in the answers of their services: $9.00; 90 tokens in, 0 from cache, 1 out") {
 		t.Errorf("it says:\n%s", out.String())
 	}
 }

@@ -110,7 +110,7 @@ func printIssue(a *compose.App, s IssueStatusData, name string) {
 	}
 	free := ""
 	if last := s.Runs[len(s.Runs)-1]; !last.Ended.IsZero() && !last.Verdict.Counted {
-		free = "; the latest run does not count as one"
+		free = "; the latest run does not count"
 	}
 	line("attempts", "%d used%s", s.Attempts, free)
 	total := "not reported by the agent"
@@ -119,7 +119,7 @@ func printIssue(a *compose.App, s IssueStatusData, name string) {
 	}
 	line("spent", "%s", total)
 	if s.RetryAt.After(time.Now()) {
-		line("retry", "not before %s; at once: ralph work %s", s.RetryAt.Local().Format(time.DateTime), s.Issue)
+		line("retry", "after %s; to start it now: ralph work %s", s.RetryAt.Local().Format(time.DateTime), s.Issue)
 	}
 	if s.Branch != "" {
 		line("branch", "%s", s.Branch)

@@ -39,7 +39,7 @@ func TestNextSteps(t *testing.T) {
 		{journal.NeedsInfo, "", "", []string{"ralph edit a  # answer there", "ralph work a"}},
 		{journal.PolicyBlocked, journal.ReasonPolicy, "$(id) is protected (ci.yml)\nid", []string{
 			"git merge 'ralph/a;x'  # if this is right",
-			"ralph retry --fresh a  # if not, with a word in the issue on what to leave alone",
+			"ralph retry --fresh a  # if not; say in the issue what not to touch",
 		}},
 		{journal.Failed, journal.ReasonConflict, "conflict in x by hand: id; to solve it by hand: git -C /r rebase main x", []string{
 			"git rebase main 'ralph/a;x'", "git switch main", "ralph merge a",

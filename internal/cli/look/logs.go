@@ -48,7 +48,7 @@ func runLogs(ctx context.Context, a *compose.App, p *compose.Parts, key string, 
 	}
 	if n := len(runs); n > 1 && !all {
 		runs = runs[n-1:]
-		a.UI.Note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
+		a.UI.Note("run %s, the latest of %d; for all: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
 	}
 	for i, r := range runs {
 		if err := logRun(ctx, a, r, follow && i == len(runs)-1); err != nil {

@@ -180,7 +180,7 @@ func (p runPrinter) review() {
 		if f.Review == nil { // otherwise the line above names it
 			name = "review"
 		}
-		line(name, "%s of the usage below", ledger.Spend{Usage: u}.Text())
+		line(name, "%s, part of the usage below", ledger.Spend{Usage: u}.Text())
 	}
 }
 
@@ -189,7 +189,7 @@ func (p runPrinter) usage() {
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())
 		if u := f.Unseen(); u != (agents.Usage{}) {
-			line("", "%s of it only reported by the agent", ledger.Spend{Usage: u}.Text())
+			line("", "%s of it reported only by the agent", ledger.Spend{Usage: u}.Text())
 		}
 		if text := ledger.Compare(f.Iterations).String(); text != "" {
 			line("sessions", "%s", text)

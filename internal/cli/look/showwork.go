@@ -149,9 +149,9 @@ func showWork(a *compose.App, w WorkData) {
 	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.Tip)))
 	switch {
 	case w.unimported():
-		a.UI.Printf("  the run is on; none of its commits has been imported yet\n")
+		a.UI.Printf("  running; no commits imported yet\n")
 	case w.Tip == "":
-		a.UI.Printf("  no branch of ralph's is left\n")
+		a.UI.Printf("  no branch left\n")
 	case w.Merged && w.Ahead > 0:
 		a.UI.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
 	case w.Merged && w.Empty: // otherwise people would think that it was merged
@@ -159,7 +159,7 @@ func showWork(a *compose.App, w WorkData) {
 	case w.Merged:
 		a.UI.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
 	default:
-		a.UI.Printf("  %s has %s that %s has not\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
+		a.UI.Printf("  %s has %s that %s lacks\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
 	}
 	for _, c := range w.Commits {
 		a.UI.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
@@ -195,7 +195,7 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return []string{"ralph clean"}
 	case !issue.Open && b.Tip != "": // ralph neither works nor merges a closed issue
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+
-			"  # if it is wanted", "ralph clean --discard "+s.Key+"  # if not")
+			"  # to keep it", "ralph clean --discard "+s.Key+"  # to delete it")
 	case !issue.Open:
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
@@ -203,7 +203,7 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		case s.Request.URL != "": // people review and merge it there
 			return append(next, "ralph open "+s.Key)
 		case s.Differs(issue):
-			return append(next, "ralph merge --edited "+s.Key+"  # if it still fits")
+			return append(next, "ralph merge --edited "+s.Key+"  # if the work still fits")
 		case s.Kind == journal.KindIssue:
 			return append(next, "ralph merge "+s.Key)
 		}
@@ -217,7 +217,7 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return append(next, "ralph edit "+s.Key+"  # answer there", again)
 	case why.Code == journal.ReasonPolicy: // its detail names files of the agent, so no command fits
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
-			"ralph retry --fresh "+s.Key+"  # if not, with a word in the issue on what to leave alone")
+			"ralph retry --fresh "+s.Key+"  # if not; say in the issue what not to touch")
 	case why.Code == journal.ReasonPublish && s.Kind == journal.KindIssue && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
 	case why.Code == journal.ReasonConflict && s.Kind == journal.KindIssue && b.Name != "":
@@ -239,7 +239,7 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 		return w, err
 	}
 	if w.Tip == "" && last.Tip != "" && !w.Running {
-		w.Gone = fmt.Sprintf("branch %s is gone; run %s had left it at %s", last.Branch, last.ID, screen.ShortSHA(last.Tip))
+		w.Gone = fmt.Sprintf("branch %s is gone; run %s left it at %s", last.Branch, last.ID, screen.ShortSHA(last.Tip))
 	}
 	w.Tip = cmp.Or(w.Tip, last.Tip)
 	if w.Tip != "" && w.Ahead == 0 && !w.Running {
@@ -253,7 +253,7 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	}
 	switch {
 	case w.unimported():
-		err = fmt.Errorf("%s is being worked; none of its commits has been imported yet; follow it with: ralph logs -f %s", key, last.Key)
+		err = fmt.Errorf("%s is being worked, with no commits imported yet; follow it with: ralph logs -f %s", key, last.Key)
 	case w.Tip == "":
 		err = fmt.Errorf("%s: its runs have left no commits", key)
 	}

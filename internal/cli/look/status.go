@@ -178,7 +178,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		})
 	}
 	if len(states) == 0 {
-		a.UI.Printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
+		a.UI.Printf("No run yet. `ralph work --dry-run` shows what would be worked.\n")
 		return nil
 	}
 	name := p.Names(ctx)
@@ -186,7 +186,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	printLeft(a, states)
 	PrintParked(a, parked)
 	for _, s := range slow {
-		a.UI.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n",
+		a.UI.Printf("Agent %s: its model service refuses requests, so ralph now works at most %d issues at once instead of %d.\n",
 			screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
 	}
 	printWaits(a, waits, name)
@@ -218,7 +218,7 @@ func printLeft(a *compose.App, states []RunState) {
 		}
 	}
 	if some {
-		a.UI.Printf("The next `ralph work` brings what died or is not finished to its end.\n")
+		a.UI.Printf("The next `ralph work` finishes the runs that died or are unfinished.\n")
 	}
 }
 

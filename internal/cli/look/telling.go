@@ -105,7 +105,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 // PrintOpen prints a line if issues wait because of max-open-requests.
 func PrintOpen(a *compose.App, left []backlog.Skipped) {
 	if n := slices.IndexFunc(left, func(s backlog.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
-		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
+		a.UI.Printf("No further issue begins: %s requests or branches are open or expected (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 

@@ -158,7 +158,7 @@ func printCaps(a *compose.App, list []capState) {
 		}
 		full := ""
 		if c.Cap.Spent(*c.Spent) {
-			full = "; nothing new is started"
+			full = "; no new run starts"
 		}
 		period := map[string]string{"day": "today", "month": "this month"}[c.Of]
 		a.UI.Printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)

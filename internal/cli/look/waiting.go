@@ -97,7 +97,7 @@ func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) st
 			continue
 		}
 		if shown++; shown > waitsShown {
-			a.UI.Printf("More issues wait; `ralph work --dry-run` names them.\n")
+			a.UI.Printf("More issues wait; `ralph work --dry-run` lists them.\n")
 			break
 		}
 		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(WhyNot(s, name)))

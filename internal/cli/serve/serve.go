@@ -185,7 +185,7 @@ func listenToken(a *compose.App, file string) (string, error) {
 		from = "--listen-token-file: " + path
 	}
 	if len(token) < compose.MinToken && (file != "" || token != "") {
-		return "", exit.Usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, compose.MinToken)
+		return "", exit.Usagef("%s has fewer than %d characters; make one with: openssl rand -hex 32", from, compose.MinToken)
 	}
 	return token, nil
 }

@@ -34,7 +34,7 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	backlog, _ := filepath.Rel(p.Top, p.LocalDir)
 	for file := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		if file != "" && !strings.HasPrefix(file, scaffold.Dir+"/") && !strings.HasPrefix(file, filepath.ToSlash(backlog)+"/") {
-			a.UI.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit",
+			a.UI.Note("uncommitted changes in your checkout, such as %s, are not included: runs start at a commit",
 				screen.CleanLine(file))
 			return
 		}
@@ -50,7 +50,7 @@ func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 	_ = p.Repo.Git().Lines(ctx, func(line []byte) {
 		name, rest, _ := strings.Cut(string(line), " ")
 		if upstream, track, _ := strings.Cut(rest, " "); strings.HasPrefix(track, "ahead ") {
-			a.UI.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push",
+			a.UI.Note("%s is ahead of %s; ralph does not push it: check it, then git push",
 				screen.CleanLine(name), screen.CleanLine(upstream))
 		}
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)

@@ -89,9 +89,9 @@ func (f forecastData) String() string {
 	switch f.Unknown {
 	case 0:
 	case 1:
-		lack = "; 1 has no known cost"
+		lack = "; the cost of 1 is unknown"
 	default:
-		lack = fmt.Sprintf("; %d have no known cost", f.Unknown)
+		lack = fmt.Sprintf("; the cost of %d is unknown", f.Unknown)
 	}
 	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s%s.",
 		look.CostText(f.All), screen.Plural(f.Issues, "issue"), look.CostText(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)

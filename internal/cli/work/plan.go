@@ -64,7 +64,7 @@ func (s *sweep) plan(ctx context.Context) error {
 	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(s.keys) == 0 {
 		a.UI.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
 		look.PrintParked(a, parked)
-		a.UI.Printf("`ralph work KEY` tries an issue at once.\n\n")
+		a.UI.Printf("`ralph work KEY` works an issue at once.\n\n")
 		order, parked = "Would work then, in this order:\n", nil
 	}
 	switch {
@@ -76,12 +76,12 @@ func (s *sweep) plan(ctx context.Context) error {
 		issueTable(a, plan.Work, view, true)
 	}
 	leftFor(a, "Would work after others:", "WAITS", plan.After, view)
-	leftFor(a, "Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
+	leftFor(a, "Would work later than their order:", "BEHIND OTHERS", plan.Later, view)
 	if len(plan.Merged) > 0 {
-		a.UI.Printf("\nWould close first, because you have merged them:\n")
+		a.UI.Printf("\nWould close first, because their branches are merged:\n")
 		issueTable(a, plan.Merged, view, false)
 	}
-	leftFor(a, "Would leave out:", "WHY NOT", plan.Skipped, view)
+	leftFor(a, "Would skip:", "WHY NOT", plan.Skipped, view)
 	look.PrintOpen(a, plan.Skipped)
 	for _, pr := range plan.Problems {
 		a.UI.Warn(pr.Error())
@@ -98,7 +98,7 @@ func (s *sweep) plan(ctx context.Context) error {
 }
 
 // FixCopy is the fix for NotToCopy.
-const FixCopy = "put it there, or take it out of copy"
+const FixCopy = "create it, or remove it from copy"
 
 // NotToCopy names files of the setting copy that do not exist: without them no run can begin.
 func NotToCopy(p *compose.Parts) (problems []string) {
@@ -143,6 +143,6 @@ func warnCycles(a *compose.App, list []tracker.Cycle, view *progress.View) {
 		for _, key := range append(c, c[0]) {
 			names = append(names, view.Name(key))
 		}
-		a.UI.Warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
+		a.UI.Warn("issues that block each other, so that none can start: " + strings.Join(names, " waits for "))
 	}
 }

@@ -56,7 +56,7 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	if compose.ShowsHost(provider) {
 		spec.Env = a.SandboxEnv(p.Config)
 	}
-	limit, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("it has not opened within %s", preflightTime))
+	limit, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("it did not open within %s", preflightTime))
 	defer cancel()
 	box, err := provider.Open(limit, spec)
 	if err != nil {
@@ -182,7 +182,7 @@ func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) er
 		return &exit.Error{
 			Status: exit.Parked,
 			Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; "+
-				"mount it, or start the worktree's with sh -c 'exec ./PATH'",
+				"mount it, or start the copy in the worktree with sh -c 'exec ./PATH'",
 				l.Agent.Name(), c.Sandboxes.Name(), program),
 		}
 	}
@@ -211,6 +211,6 @@ func NoSandbox(ctx context.Context, name string, err error) error {
 	return &exit.Error{
 		Status: exit.Parked,
 		Err:    errors.New("sandbox " + hint.SandboxLine(name, err)),
-		Hint:   "`ralph doctor --sandbox " + name + "` looks at it again",
+		Hint:   "`ralph doctor --sandbox " + name + "` checks it",
 	}
 }

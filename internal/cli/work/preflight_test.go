@@ -77,7 +77,7 @@ func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
 	a := &compose.App{Host: compose.Host{Dir: "/checkout/below"}}
 	p := &compose.Parts{Top: "/checkout"}
 	for isolation, want := range map[sandboxes.Isolation]string{
-		sandboxes.Container:   "agent command is unavailable: sandbox checked does not show /checkout/agent; mount it, or start the worktree's with sh -c 'exec ./PATH'",
+		sandboxes.Container:   "agent command is unavailable: sandbox checked does not show /checkout/agent; mount it, or start the copy in the worktree with sh -c 'exec ./PATH'",
 		sandboxes.NoIsolation: "agent command is unavailable: /checkout/agent: not found; install it where the agent runs, or choose another with --agent or --agent-command",
 	} {
 		c := run.Config{Sandboxes: &probed{isolation: isolation}}
@@ -98,9 +98,9 @@ func TestEnoughFiles(t *testing.T) {
 	}{
 		{4, 192, ""},
 		{1, 96, ""},
-		{4, 191, "--parallel 4 needs 192 open files and 191 are allowed; use --parallel 3, or allow more with: ulimit -Hn 193"},
-		{4, 64, "--parallel 4 needs 192 open files and 64 are allowed; allow more with: ulimit -Hn 193"},
-		{1, 20, "--parallel 1 needs 96 open files and 20 are allowed; allow more with: ulimit -Hn 97"},
+		{4, 191, "--parallel 4 needs 192 open files, but 191 are allowed; use --parallel 3, or allow more with: ulimit -Hn 193"},
+		{4, 64, "--parallel 4 needs 192 open files, but 64 are allowed; allow more with: ulimit -Hn 193"},
+		{1, 20, "--parallel 1 needs 96 open files, but 20 are allowed; allow more with: ulimit -Hn 97"},
 	} {
 		got := ""
 		if err := enoughFiles(c.parallel, c.limit); err != nil {

@@ -74,10 +74,10 @@ func NewRun(a *compose.App) *cobra.Command {
 	flags.StringVar(&f.strategy, "branch-strategy", "", "where commits go: head, merge-to-head, branch (default: "+
 		"head with sandbox none, else merge-to-head)")
 	flags.StringVar(&f.branch, "branch", "", "the branch of --branch-strategy branch")
-	flags.BoolVar(&f.dirty, "allow-dirty", false, "work on in a branch's worktree that has uncommitted changes")
-	flags.StringVar(&f.outputTag, "output-tag", "", "print what the agent says between <TAG> and </TAG>, for the last `TAG` pair")
+	flags.BoolVar(&f.dirty, "allow-dirty", false, "continue in a branch's worktree that has uncommitted changes")
+	flags.StringVar(&f.outputTag, "output-tag", "", "print the text between the agent's last <`TAG`> and </TAG>")
 	flags.StringVar(&f.schema, "output-schema", "", "JSON Schema `file` that the output must satisfy")
-	flags.IntVar(&f.iterations, "max-iterations", 1, "agent processes at most")
+	flags.IntVar(&f.iterations, "max-iterations", 1, "most agent processes")
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForPrompt)

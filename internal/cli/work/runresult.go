@@ -42,7 +42,7 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	}
 	next := hint.Failure(r.Facts.Failure)
 	if r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultDirty {
-		next = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, " +
+		next = "a run saved them as refs/ralph/wip/" + r.Key + "; continue with --allow-dirty, " +
 			"or remove the worktree with: ralph clean " + r.Key
 	}
 	if r.Verdict.Reason.Code == journal.ReasonConflict {
@@ -137,7 +137,7 @@ func denied(r journal.Record) string {
 		return ""
 	}
 	d := r.Facts.Iterations[n-1].Denied[0]
-	return fmt.Sprintf("the agent may not use %s (%s), and there is no commit; "+
+	return fmt.Sprintf("the agent was not allowed to use %s (%s), and made no commit; "+
 		"allow it with --skip-permissions or a --permission-mode, or choose a sandbox that isolates",
 		d.Tool, d.Detail)
 }

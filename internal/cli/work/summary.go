@@ -28,7 +28,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.UI.Warn(v.Name(left.Issue.Key) + " is left out: " + look.WhyNot(left, v.Name))
+			a.UI.Warn(v.Name(left.Issue.Key) + " is skipped: " + look.WhyNot(left, v.Name))
 		}
 		s.Skipped = nil
 	}
@@ -42,11 +42,11 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		if a.UI.Quiet { // cron would send mail for each line
 			return nil
 		}
-		a.UI.Printf("Nothing was worked%s.\n", because(s))
+		a.UI.Printf("No issue was worked%s.\n", because(s))
 		return nil
 	}
 	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
-		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n",
+		defer a.UI.Printf("Model services refused requests, so at the end at most %s ran at once, not %d.\n",
 			screen.Plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
@@ -66,7 +66,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
 	if n := countIf(s.Runs, look.Ungated); n > 0 {
-		a.UI.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), hint.GateFix)
+		a.UI.Printf("No gate checked %s; %s.\n", screen.Plural(n, "issue"), hint.GateFix)
 	}
 	noteNext(a, s.Runs)
 	return nil
@@ -94,7 +94,7 @@ func because(s pool.Summary) string {
 	if label := nearestLabel(s.Skipped); label != "" {
 		return ": no open issue has the label, but some have " + label
 	}
-	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", screen.Plural(len(s.Skipped), "open issue"))
+	return fmt.Sprintf(": %s skipped (`ralph work --dry-run` says why)", screen.Plural(len(s.Skipped), "open issue"))
 }
 
 // nearestLabel returns a label of the issues that is similar to the pick-up label, if all of them lack that.

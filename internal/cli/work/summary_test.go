@@ -30,7 +30,7 @@ func TestSummaryCost(t *testing.T) {
 		{[]journal.Record{priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\ntwo    succeeded  0        1m0s  $0.25\n", ": 1 succeeded; $0.25.\n"},
 		{
 			[]journal.Record{silent, priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\none    succeeded  0        1m0s  -\ntwo    succeeded  0        1m0s  $0.25\n",
-			": 2 succeeded; >$0.25: the cost of 1 run is not known, or not all of it.\n",
+			": 2 succeeded; >$0.25: the cost of 1 run is unknown or incomplete.\n",
 		},
 	} {
 		var out strings.Builder
@@ -60,7 +60,7 @@ func TestSayOnce(t *testing.T) {
 		Reason: &journal.Reason{Code: journal.ReasonOpen, Detail: "open sandbox docker: no room"},
 	})
 	for text, want := range map[string]string{
-		"open sandbox docker: no room": "no issue can be worked, as said above",
+		"open sandbox docker: no room": "no issue can be worked, see above",
 		"open sandbox docker: no file": "open sandbox docker: no file",
 	} {
 		cause := errors.New(text)

@@ -111,7 +111,7 @@ func (s *sweep) work(ctx context.Context) error {
 		return NoSandbox(ctx, provider.Name(), err)
 	}
 	noteUncommitted(ctx, s.App, p)
-	shown, hide := progress.StartView(s.App, s.plain || s.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.",
+	shown, hide := progress.StartView(s.App, s.plain || s.JSON, "ralph work", "Leave the view? The sweep continues and prints lines.",
 		progress.ViewActions(s.App, p, s.view.Name))
 	defer hide()
 	s.view.Screen = shown
@@ -148,7 +148,7 @@ func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) erro
 		sayOnce(err, done.Unavailable, s.view)
 	}
 	if why, ok := errors.AsType[*exit.Error](err); ok && s.view.Full != "" && why.Hint == s.view.Full {
-		why.Hint = "once there is room, the next `ralph work` goes on from there"
+		why.Hint = "once there is room, the next `ralph work` continues"
 	}
 	if err != nil || len(s.keys) == 0 {
 		return err
@@ -167,12 +167,12 @@ func sayOnce(err, unavailable error, view *progress.View) {
 	switch key := view.Told(why.Error()); {
 	case agents && u.Cause == nil:
 		if reason := report.Reason(u.Reason); view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
-			why.Err = errors.New(report.Unavailable(u.Agents) + ", as said above")
+			why.Err = errors.New(report.Unavailable(u.Agents) + ", see above")
 		}
 	case key != "" && setUp:
-		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", key)
+		why.Err = fmt.Errorf("no issue can be worked, see above; `ralph logs %s` has the output", key)
 	case key != "":
-		why.Err = errors.New("no issue can be worked, as said above")
+		why.Err = errors.New("no issue can be worked, see above")
 	}
 }
 

@@ -69,7 +69,7 @@ func brokenText(s pool.Summary) string {
 	if n == 0 {
 		return ""
 	}
-	return screen.Plural(n, "broken issue") + " left out"
+	return screen.Plural(n, "broken issue") + " skipped"
 }
 
 // Sweepable finds errors on which every run would fail, before anything starts.
@@ -107,7 +107,7 @@ func PrefixFree(ctx context.Context, p *compose.Parts) error {
 	for _, ref := range folders {
 		if refs[ref] != "" {
 			name := strings.TrimPrefix(ref, git.Heads)
-			return exit.Usagef("a branch is called %s, and ralph's are called %s…; "+
+			return exit.Usagef("the branch %s is in the way of ralph's branches %s…; "+
 				"rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
 		}
 	}
@@ -124,8 +124,8 @@ func Enough(parallel int) error {
 		return err
 	}
 	if free, limited := cgroup.Free(); limited && free < parking.Processes(parallel) {
-		return exit.Usagef("--parallel %d needs %d more processes and threads at least, "+
-			"and the control group allows %d; allow more (pids.max; TasksMax= of "+
+		return exit.Usagef("--parallel %d needs at least %d more processes and threads, "+
+			"but the control group allows %d; allow more (pids.max; TasksMax= of "+
 			"a systemd unit, --pids-limit of a container), or use a lower --parallel", parallel, parking.Processes(parallel), free)
 	}
 	return nil
@@ -140,7 +140,7 @@ func enoughFiles(parallel int, limit uint64) error {
 	if fit > 0 {
 		fewer = fmt.Sprintf("use --parallel %d, or ", fit)
 	}
-	return exit.Usagef("--parallel %d needs %d open files and %d are allowed; %sallow more with: ulimit -Hn %d",
+	return exit.Usagef("--parallel %d needs %d open files, but %d are allowed; %sallow more with: ulimit -Hn %d",
 		parallel, parking.Files(parallel), limit, fewer, parking.Files(parallel)+1)
 }
 
@@ -170,17 +170,17 @@ func verdict(ctx context.Context, s pool.Summary) error {
 			fix = hint.Baseline(e, func(host string) bool { return reach.PrivateHost(ctx, host) })
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
-			fix = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
+			fix = fmt.Sprintf("the next sweep then continues; to continue now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
 		}
 		if !s.ParkedUntil.IsZero() {
-			fix = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
+			fix = "the next sweep continues; the agent is expected to be available at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
 		return &exit.Error{Status: exit.Parked, Err: errors.New(unavailableText(s.Unavailable)), Hint: fix, Told: stillParked(s)}
 	case unfinished > 0:
 		return &exit.Error{
 			Status: exit.Incomplete,
 			Err:    fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
-			Hint:   "the next `ralph work` goes on from there",
+			Hint:   "the next `ralph work` continues",
 		}
 	case bad > 0:
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(badText(failed, len(s.Runs))),
@@ -229,7 +229,7 @@ func partOf(n, all int) string {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), report.Reason(agent.Reason))
+		return fmt.Sprintf("%s: %s; `ralph work KEY` works an issue at once", report.Unavailable(agent.Agents), report.Reason(agent.Reason))
 	}
 	return err.Error()
 }

@@ -20,12 +20,12 @@ func CheckAllow(s string) error {
 	}
 	if strings.Contains(s, "://") {
 		if u, err := url.Parse(s); err == nil && u.Host != "" {
-			return fmt.Errorf("is a URL, and a host is wanted: %s", u.Host)
+			return fmt.Errorf("is a URL, not a host; write %s", u.Host)
 		}
-		return errors.New("is a URL, and a host is wanted")
+		return errors.New("is a URL, not a host")
 	}
 	if _, err := egress.ParseRule(s); err != nil {
-		return fmt.Errorf("is no host to allow: %s", withoutRule(err.Error()))
+		return fmt.Errorf("is not a host to allow: %s", withoutRule(err.Error()))
 	}
 	return nil
 }
@@ -56,11 +56,11 @@ func CheckMount(s string) error {
 			named = value != ""
 		case "inside", "readonly":
 		default:
-			return fmt.Errorf("is no mount: %q is none of host=PATH, inside=PATH and readonly", name)
+			return fmt.Errorf("is not a mount: %q is none of host=PATH, inside=PATH and readonly", name)
 		}
 	}
 	if !named {
-		return errors.New("is no mount: host=PATH is missing")
+		return errors.New("is not a mount: host=PATH is missing")
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func CheckMount(s string) error {
 // CheckShown refuses a relative path: inside the sandbox it would lead to another place.
 func CheckShown(s string) error {
 	if s != "" && !filepath.IsAbs(s) {
-		return errors.New("is no absolute path, nor one below the home (~/PATH)")
+		return errors.New("is neither an absolute path nor one below the home (~/PATH)")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 func checkLabel(s string) error {
 	switch {
 	case strings.TrimSpace(s) == "":
-		return errors.New("is empty; a label has a name")
+		return errors.New("is empty; a label needs a name")
 	case strings.TrimSpace(s) != s:
 		return errors.New("begins or ends with a space")
 	}
@@ -29,7 +29,7 @@ func checkLabel(s string) error {
 // checkLine refuses an empty command, such as from an unset variable: a gate that silently checks nothing is worse than none.
 func checkLine(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return errors.New("is empty; write a command, or leave it out")
+		return errors.New("is empty; write a command, or remove it")
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func checkLine(s string) error {
 // checkInside refuses a path outside of the repository. An empty one is valid: as a flag it empties the list.
 func checkInside(s string) error {
 	if s != "" && (!filepath.IsLocal(s) || filepath.Clean(s) == ".") {
-		return errors.New("is no path inside the repository; name what is there from its top, such as .env")
+		return errors.New("is not a path inside the repository; write it from the repository's top, such as .env")
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func checkArgument(s string) error {
 
 func checkRemote(s string) error {
 	if s == "" {
-		return errors.New("is empty; write none for no remote")
+		return errors.New("is empty; for no remote write none")
 	}
 	return checkArgument(s)
 }
@@ -71,7 +71,7 @@ func checkShare(s string) error {
 // checkModel checks the form of a model's name. Only the model's service knows whether it exists.
 func checkModel(s string) error {
 	if _, err := agents.ParseChoice("agent:" + s); err != nil {
-		return errors.New("is no name of a model, which has no leading dash, no blanks and at most 256 characters")
+		return errors.New("is not the name of a model: no leading dash, no blanks and at most 256 characters")
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func checkBranchPrefix(s string) error {
 // checkName checks the name of a variable.
 func checkName(s string) error {
 	if strings.Contains(s, "=") || checkEnv(s) != nil {
-		return errors.New("is no name of a variable")
+		return errors.New("is not the name of a variable")
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func checkIdent(s string) error {
 
 func checkID(s string) error {
 	if id, err := strconv.ParseInt(s, 10, 64); err != nil || id < 1 {
-		return errors.New("is no numeric id")
+		return errors.New("is not a numeric id")
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (k Key) List() bool {
 func (k Key) Wanted() string {
 	switch {
 	case k.List():
-		return "a text or a list of texts"
+		return "text or a list of texts"
 	case k.Kind == Int:
 		return "a whole number"
 	case k.Kind == Float:
@@ -143,7 +143,7 @@ func (k Key) Wanted() string {
 	case k.Kind == Bool:
 		return "true or false"
 	case k.Kind == Text:
-		return "a text"
+		return "text"
 	}
 	return "a " + string(k.Kind)
 }

@@ -73,7 +73,7 @@ func (k Key) Number(s string) (any, error) {
 // enough refuses a number that is too small to work with.
 func (k Key) enough(n float64) error {
 	if n > 0 && n < k.Least {
-		return fmt.Errorf("%v is too little; give %v or more, or 0 for the default", n, k.Least)
+		return fmt.Errorf("%v is too small; give %v or more, or 0 for the default", n, k.Least)
 	}
 	return nil
 }
