@@ -37,7 +37,7 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if opens(host) {
+	if exposesSystem(host) {
 		return "", nil, fmt.Errorf("%w: it would open the sandbox; name the file or folder below it that is needed", ErrUnsupported)
 	}
 	switch info.Mode().Type() {
@@ -49,8 +49,8 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 	return "", nil, fmt.Errorf("%w: it is neither a file nor a folder", ErrUnsupported)
 }
 
-// opens reports whether a path exposes more than ordinary files.
-func opens(path string) bool {
+// exposesSystem reports whether a path exposes more than ordinary files.
+func exposesSystem(path string) bool {
 	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
 		if path == "/" || Within(path, dir) {
 			return true

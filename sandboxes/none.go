@@ -84,8 +84,8 @@ type noneSandbox struct {
 	run, dir string
 	env      []string
 	commands Commands
-	// cut is set when a command did not run to its end. Commands that did left no processes.
-	cut atomic.Bool
+	// interrupted is set when a command did not run to its end. Commands that did left no processes.
+	interrupted atomic.Bool
 }
 
 func (s *noneSandbox) Workdir() string { return s.dir }
@@ -112,7 +112,7 @@ func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 		return Exit{}, &StartError{Argv0: start.Name, Err: start.Err}
 	}
 	if err != nil {
-		s.cut.Store(true)
+		s.interrupted.Store(true)
 		return Exit{}, err
 	}
 	return ExitOf(exit.Code, exit.Signal), nil
@@ -125,7 +125,7 @@ func (s *noneSandbox) Close(ctx context.Context) error {
 		if err := s.commands.Stop(ctx); err != nil {
 			return err
 		}
-		if !s.cut.Load() {
+		if !s.interrupted.Load() {
 			return nil
 		}
 		return proc.KillMarked(ctx, s.run)

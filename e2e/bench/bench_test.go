@@ -43,11 +43,11 @@ not measured here  -          -        -         -        -          -
 func TestFloor(t *testing.T) {
 	t.Parallel()
 	b := &bench{dir: t.TempDir(), notes: io.Discard}
-	s, err := b.newScene(t.Context(), 3, usual)
+	s, err := b.newScene(t.Context(), 3, usualFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := measure(s.floor(t.Context(), 3, 2, commits))
+	c, err := measure(s.floor(t.Context(), 3, 2, commitAgent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +76,13 @@ func TestWeighed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := measure(s.floor(t.Context(), 1, 1, weighs)); err != nil {
+	if _, err := measure(s.floor(t.Context(), 1, 1, weighAgent)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.weighed(t.Context(), "floor/1"); err != nil || len(got) != 1 || got[0] < 100 || got[0] > 10<<20 {
+	if got, err := s.committedSize(t.Context(), "floor/1"); err != nil || len(got) != 1 || got[0] < 100 || got[0] > 10<<20 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := s.weighed(t.Context(), "floor/2"); err == nil {
+	if got, err := s.committedSize(t.Context(), "floor/2"); err == nil {
 		t.Errorf("of a branch that is not there: %v", got)
 	}
 }

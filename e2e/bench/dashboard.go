@@ -25,11 +25,11 @@ const longLog = "/p/project/runs/run-000100/log"
 // dashboard measures the pages of a service whose project has many earlier runs: the time of each page, and the memory of
 // the process while clients browsers hold streams open.
 func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
-	s, err := b.newScene(ctx, 200, usual)
+	s, err := b.newScene(ctx, 200, usualFiles)
 	if err != nil {
 		return err
 	}
-	if err := b.served(ctx, s, "none", func(string, int) error { return nil }); err != nil { // creates the journal
+	if err := b.withService(ctx, s, "none", func(string, int) error { return nil }); err != nil { // creates the journal
 		return err
 	}
 	b.note("writing %d runs", runs)
@@ -43,7 +43,7 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 	took, first, sums, memory := map[string]durations{}, durations{}, durations{}, sizes{}
 	for round := range b.rounds {
 		b.note("dashboard, round %d of %d", round+1, b.rounds)
-		if err := b.served(ctx, s, "no-human", func(url string, pid int) error {
+		if err := b.withService(ctx, s, "no-human", func(url string, pid int) error {
 			began := time.Now()
 			if err := fetch(ctx, url+"/p/project"); err != nil {
 				return err
@@ -84,8 +84,8 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 	return nil
 }
 
-// served runs a service that works the scene's issues with the label, calls use, and ends the service.
-func (b *bench) served(ctx context.Context, s scene, label string, use func(url string, pid int) error) (err error) {
+// withService runs a service that works the scene's issues with the label, calls use, and ends the service.
+func (b *bench) withService(ctx context.Context, s scene, label string, use func(url string, pid int) error) (err error) {
 	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--log-format=text", "--agent=command", "--sandbox=none",
 		"--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
 	said, err := cmd.StderrPipe()

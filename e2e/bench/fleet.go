@@ -24,9 +24,9 @@ const (
 	fleetMachines = 3
 	fleetProjects = 6
 	fleetParallel = 2 // concurrent issues per machine
-	// nothing is an agent that changes nothing and appends a line to a log. It runs once per issue, because a no-change
+	// noChangeAgent is an agent that changes nothing and appends a line to a log. It runs once per issue, because a no-change
 	// issue is not retried.
-	nothing = `echo x >>"$BENCH_LOG"; echo "<no-change>measured</no-change>"`
+	noChangeAgent = `echo x >>"$BENCH_LOG"; echo "<no-change>measured</no-change>"`
 )
 
 // fleetScene has the remotes of several projects, and their clones on several machines.
@@ -43,7 +43,7 @@ func (f fleetScene) clone(machine int, project string) string {
 
 // newFleetScene creates machines with clones of the projects, each with the given number of issues.
 func (b *bench) newFleetScene(ctx context.Context, machines, projects, issues int) (f fleetScene, err error) {
-	if f.scene, err = b.newScene(ctx, issues, usual); err != nil {
+	if f.scene, err = b.newScene(ctx, issues, usualFiles); err != nil {
 		return f, err
 	}
 	f.log = filepath.Join(f.dir, "log")
@@ -65,8 +65,8 @@ func (b *bench) newFleetScene(ctx context.Context, machines, projects, issues in
 	return f, nil
 }
 
-// on returns a command that runs on a machine.
-func (f fleetScene) on(ctx context.Context, machine int, name string, args ...string) *exec.Cmd {
+// commandOn returns a command that runs on a machine.
+func (f fleetScene) commandOn(ctx context.Context, machine int, name string, args ...string) *exec.Cmd {
 	cmd := f.command(ctx, name, args...)
 	cmd.Env = append(cmd.Env, "BENCH_LOG="+f.log, fmt.Sprintf("XDG_STATE_HOME=%s/state%d", f.dir, machine))
 	return cmd
@@ -78,14 +78,14 @@ func (f fleetScene) ended() int {
 	return bytes.Count(text, []byte("\n"))
 }
 
-// timed measures the time between the end of the first agent and that of the n-th after it. Then it ends programs that serve.
-func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, cpu time.Duration, err error) {
+// timeAgents measures the time between the end of the first agent and that of the n-th after it. Then it ends programs that serve.
+func (f fleetScene) timeAgents(n int, serves bool, programs ...*exec.Cmd) (elapsed, cpu time.Duration, err error) {
 	var all sync.WaitGroup
 	errs := make([]error, len(programs))
 	over := make(chan struct{})
-	said := make([]bytes.Buffer, len(programs))
+	outputs := make([]bytes.Buffer, len(programs))
 	for i, p := range programs {
-		p.Stdout, p.Stderr = &said[i], &said[i]
+		p.Stdout, p.Stderr = &outputs[i], &outputs[i]
 		if err := p.Start(); err != nil {
 			return 0, 0, err
 		}
@@ -119,14 +119,14 @@ func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, c
 	for i, p := range programs {
 		cpu += p.ProcessState.UserTime() + p.ProcessState.SystemTime()
 		if errs[i] != nil && elapsed == 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s", errs[i], strings.TrimSpace(said[i].String())))
+			err = errors.Join(err, fmt.Errorf("%w: %s", errs[i], strings.TrimSpace(outputs[i].String())))
 		}
 	}
 	if ended := f.ended(); !serves && ended > issues {
 		err = errors.Join(err, fmt.Errorf("%d agents for %d issues", ended, issues))
 	}
 	if elapsed == 0 && err == nil {
-		err = fmt.Errorf("%d agents have ended, not %d: %s", f.ended(), n, strings.TrimSpace(said[0].String()))
+		err = fmt.Errorf("%d agents have ended, not %d: %s", f.ended(), n, strings.TrimSpace(outputs[0].String()))
 	}
 	return elapsed, cpu, err
 }
@@ -142,15 +142,15 @@ func (b *bench) serve(ctx context.Context, f fleetScene, database string, machin
 	if err := os.WriteFile(path, []byte(list.String()), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := f.on(ctx, machine, b.ralph, "serve", "--listen=none", path)
-	cmd.Env = append(cmd.Env, "RALPH_DATABASE="+database, "RALPH_AGENT_COMMAND=sh -c "+quote(nothing))
+	cmd := f.commandOn(ctx, machine, b.ralph, "serve", "--listen=none", path)
+	cmd.Env = append(cmd.Env, "RALPH_DATABASE="+database, "RALPH_AGENT_COMMAND=sh -c "+quote(noChangeAgent))
 	return cmd, nil
 }
 
 // floor works n issues, numbered from a given number, on all machines with nothing but ralph's package worktree: a claim on
 // the remote, a worktree, the agent, and the removal of both. It is the speed limit that git sets.
 func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) {
-	before, began := used(), time.Now()
+	before, began := cpuUsed(), time.Now()
 	work := make(chan int)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -175,7 +175,7 @@ func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) 
 		for range fleetParallel {
 			group.Go(func() error {
 				for i := range work {
-					if err := f.bare(ctx, m, repos[i%len(repos)], fmt.Sprint("floor-", i)); err != nil {
+					if err := f.workBare(ctx, m, repos[i%len(repos)], fmt.Sprint("floor-", i)); err != nil {
 						return err
 					}
 				}
@@ -184,11 +184,11 @@ func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) 
 		}
 	}
 	err = group.Wait()
-	return cost{elapsed: time.Since(began), cpu: used() - before}, err
+	return cost{elapsed: time.Since(began), cpu: cpuUsed() - before}, err
 }
 
-// bare works one issue.
-func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key string) error {
+// workBare works one issue.
+func (f fleetScene) workBare(ctx context.Context, machine int, r *worktree.Repo, key string) error {
 	base, err := r.Base(ctx, "main")
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key
 	if err != nil {
 		return err
 	}
-	agent := f.on(ctx, machine, "sh", "-c", nothing)
+	agent := f.commandOn(ctx, machine, "sh", "-c", noChangeAgent)
 	agent.Dir = tree.Dir()
 	if err := agent.Run(); err != nil {
 		return err
@@ -209,8 +209,8 @@ func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key
 	return errors.Join(tree.Remove(ctx), claim.Finish(ctx, worktree.ClaimRecord{Run: key, Outcome: "no-change"}))
 }
 
-// used returns the CPU time of this process and of the children that it has waited for.
-func used() (sum time.Duration) {
+// cpuUsed returns the CPU time of this process and of the children that it has waited for.
+func cpuUsed() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
 		if syscall.Getrusage(who, &u) == nil {
@@ -222,9 +222,9 @@ func used() (sum time.Duration) {
 
 // databases creates databases for fleets on a server that the benchmark started.
 type databases struct {
-	b      *bench
-	server *fleettest.Server
-	made   int
+	b       *bench
+	server  *fleettest.Server
+	created int
 }
 
 // withDatabases calls do with a server, or skips it if PostgreSQL is missing.
@@ -240,8 +240,8 @@ func (b *bench) withDatabases(do func(*databases) error) error {
 
 // database creates a database with ralph's schema and returns its address.
 func (d *databases) database(ctx context.Context) (string, error) {
-	d.made++
-	name := fmt.Sprint("bench", d.made)
+	d.created++
+	name := fmt.Sprint("bench", d.created)
 	c, err := pgx.Connect(ctx, d.server.URL("postgres"))
 	if err != nil {
 		return "", err
@@ -276,7 +276,7 @@ func (b *bench) fleet(ctx context.Context, waiting, n int, d *databases) error {
 			}
 			machines = append(machines, cmd)
 		}
-		if err := f.take(n, true, &fleet, machines...); err != nil {
+		if err := f.measureAgents(n, true, &fleet, machines...); err != nil {
 			return err
 		}
 		c, err := f.floor(ctx, done, n)
@@ -295,9 +295,9 @@ func (b *bench) fleet(ctx context.Context, waiting, n int, d *databases) error {
 	return nil
 }
 
-// take measures the time in which the programs run n agents.
-func (f fleetScene) take(n int, serves bool, into *samples, programs ...*exec.Cmd) error {
-	elapsed, cpu, err := f.timed(n, serves, programs...)
+// measureAgents measures the time in which the programs run n agents.
+func (f fleetScene) measureAgents(n int, serves bool, into *samples, programs ...*exec.Cmd) error {
+	elapsed, cpu, err := f.timeAgents(n, serves, programs...)
 	into.add(cost{elapsed: elapsed, cpu: cpu})
 	return errors.Join(err, os.RemoveAll(f.log))
 }
@@ -340,16 +340,16 @@ func (b *bench) oneMachine(ctx context.Context, n int, d *databases, one, alone 
 	if err != nil {
 		return 0, err
 	}
-	if err := f.take(n, true, one, served); err != nil {
+	if err := f.measureAgents(n, true, one, served); err != nil {
 		return 0, err
 	}
 	after, err := d.server.CPU()
 	if err != nil {
 		return 0, err
 	}
-	sweep := f.on(ctx, 0, b.ralph, "work", "--repo="+f.clone(0, f.projects[1]), "--agent=command", "--sandbox=none",
-		"--agent-command=sh -c "+quote(nothing), fmt.Sprintf("--parallel=%d", parallel))
-	if err := f.take(n, false, alone, sweep); err != nil {
+	sweep := f.commandOn(ctx, 0, b.ralph, "work", "--repo="+f.clone(0, f.projects[1]), "--agent=command", "--sandbox=none",
+		"--agent-command=sh -c "+quote(noChangeAgent), fmt.Sprintf("--parallel=%d", parallel))
+	if err := f.measureAgents(n, false, alone, sweep); err != nil {
 		return 0, err
 	}
 	return after - before, os.RemoveAll(f.dir)

@@ -34,12 +34,12 @@ func main() {
 
 // bench is one run of the program.
 type bench struct {
-	dir    string // everything is created below it
-	ralph  string
-	rounds int
-	out    table
-	notes  io.Writer // progress
-	made   int       // number of scenes created
+	dir     string // everything is created below it
+	ralph   string
+	rounds  int
+	out     table
+	notes   io.Writer // progress
+	created int       // number of scenes created
 }
 
 // section is a part of the table.

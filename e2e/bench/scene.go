@@ -13,13 +13,13 @@ import (
 // scene is a repository with a backlog, and a home for it.
 type scene struct{ dir, repo string }
 
-// usual is the usual number of files: enough that a checkout takes time, few enough that it does not dominate.
-const usual = 50
+// usualFiles is the usual number of files: enough that a checkout takes time, few enough that it does not dominate.
+const usualFiles = 50
 
 // newScene creates a scene with issues that are ready.
 func (b *bench) newScene(ctx context.Context, issues, files int) (scene, error) {
-	b.made++
-	s := scene{dir: filepath.Join(b.dir, fmt.Sprint(b.made))}
+	b.created++
+	s := scene{dir: filepath.Join(b.dir, fmt.Sprint(b.created))}
 	s.repo = filepath.Join(s.dir, "project")
 	for i := range files {
 		if err := s.write(fmt.Sprintf("part%d/file%d.txt", i%max(8, files/100), i), fmt.Sprintf("This is file %d.\n", i)); err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	parallel = 4
-	done     = `echo "<promise>COMPLETE</promise>"`
-	// commits is an agent that only commits a file.
-	commits = `echo x >work && git add work && git commit --quiet --message=work && ` + done
-	// weighs is an agent that commits the size of its files in KiB. Over a shared checkout (a layer) it counts only its own files.
-	weighs = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | ` +
+	parallel        = 4
+	completeCommand = `echo "<promise>COMPLETE</promise>"`
+	// commitAgent is an agent that only commits a file.
+	commitAgent = `echo x >work && git add work && git commit --quiet --message=work && ` + completeCommand
+	// weighAgent is an agent that commits the size of its files in KiB. Over a shared checkout (a layer) it counts only its own files.
+	weighAgent = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | ` +
 		`awk "{n += \$1} END {print n}" >work && ` +
-		`git add work && git commit --quiet --message=work && ` + done
+		`git add work && git commit --quiet --message=work && ` + completeCommand
 )
 
 // issues measures time and CPU per issue for a small backlog.
@@ -42,7 +42,7 @@ func (b *bench) issues(ctx context.Context, n int) error {
 // files measures issues one at a time in a repository with n files, with and without isolation. It does not count the first issue.
 func (b *bench) files(ctx context.Context, n int, aims map[string]string) error {
 	ours, bare := map[string]*samples{"native": {}, "none": {}}, samples{}
-	rounds := b.few() + 1
+	rounds := b.slowRounds() + 1
 	s, err := b.newScene(ctx, (rounds+1)*len(ours), n)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 	for round := range rounds {
 		b.note("%d files, round %d of %d", n, round, rounds-1)
 		for _, sandbox := range slices.Sorted(maps.Keys(ours)) {
-			c, err := measure(s.work(ctx, b.ralph, sandbox, commits, "--gate=test -e work || test -e part0", fmt.Sprintf("issue-%04d", issue)))
+			c, err := measure(s.work(ctx, b.ralph, sandbox, commitAgent, "--gate=test -e work || test -e part0", fmt.Sprintf("issue-%04d", issue)))
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 				ours[sandbox].add(c)
 			}
 		}
-		c, err := measure(s.floor(ctx, 1, 1, commits))
+		c, err := measure(s.floor(ctx, 1, 1, commitAgent))
 		if err != nil {
 			return err
 		}
@@ -67,20 +67,20 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 			bare.add(c)
 		}
 	}
-	if err := s.floor(ctx, 1, 1, weighs).Run(); err != nil {
+	if err := s.floor(ctx, 1, 1, weighAgent).Run(); err != nil {
 		return err
 	}
-	space, err := s.weighed(ctx, "floor/1")
+	space, err := s.committedSize(ctx, "floor/1")
 	if err != nil {
 		return err
 	}
 	for _, sandbox := range slices.Sorted(maps.Keys(ours)) {
 		key := fmt.Sprintf("issue-%04d", issue)
 		issue++
-		if _, err := measure(s.work(ctx, b.ralph, sandbox, weighs, key)); err != nil {
+		if _, err := measure(s.work(ctx, b.ralph, sandbox, weighAgent, key)); err != nil {
 			return err
 		}
-		took, err := s.weighed(ctx, "ralph/"+key)
+		took, err := s.committedSize(ctx, "ralph/"+key)
 		if err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 	return errors.Join(s.expect(ctx, "ralph/", issue), os.RemoveAll(s.dir))
 }
 
-// weighed returns the size that the agent weighs has committed on a branch.
-func (s scene) weighed(ctx context.Context, branch string) (sizes, error) {
+// committedSize returns the size that the agent weighs has committed on a branch.
+func (s scene) committedSize(ctx context.Context, branch string) (sizes, error) {
 	out, err := s.command(ctx, "git", "show", branch+":work").Output()
 	if err != nil {
 		return nil, fmt.Errorf("disk of %s: %w", branch, err)
@@ -105,8 +105,8 @@ func (s scene) weighed(ctx context.Context, branch string) (sizes, error) {
 // growth compares ralph's time per issue for a large and a small backlog. It must not grow.
 func (b *bench) growth(ctx context.Context, few, many int) error {
 	var small, large, bare, unused samples
-	for round := range b.few() {
-		b.note("%d issues, round %d of %d", many, round+1, b.few())
+	for round := range b.slowRounds() {
+		b.note("%d issues, round %d of %d", many, round+1, b.slowRounds())
 		if err := b.pair(ctx, few, &small, &unused); err != nil {
 			return err
 		}
@@ -120,16 +120,16 @@ func (b *bench) growth(ctx context.Context, few, many int) error {
 	return nil
 }
 
-// few is the number of rounds for slow measurements.
-func (b *bench) few() int { return max(1, b.rounds/3) }
+// slowRounds is the number of rounds for slow measurements.
+func (b *bench) slowRounds() int { return max(1, b.rounds/3) }
 
 // pair measures ralph and the floor once, each in a new scene.
 func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
-	s, err := b.newScene(ctx, n, usual)
+	s, err := b.newScene(ctx, n, usualFiles)
 	if err != nil {
 		return err
 	}
-	c, err := measure(s.work(ctx, b.ralph, "none", commits, fmt.Sprintf("--parallel=%d", parallel)))
+	c, err := measure(s.work(ctx, b.ralph, "none", commitAgent, fmt.Sprintf("--parallel=%d", parallel)))
 	if err != nil {
 		return err
 	}
@@ -137,10 +137,10 @@ func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
 	if err := s.expect(ctx, "ralph/", n); err != nil {
 		return err
 	}
-	if s, err = b.newScene(ctx, n, usual); err != nil {
+	if s, err = b.newScene(ctx, n, usualFiles); err != nil {
 		return err
 	}
-	if c, err = measure(s.floor(ctx, n, parallel, commits)); err != nil {
+	if c, err = measure(s.floor(ctx, n, parallel, commitAgent)); err != nil {
 		return err
 	}
 	bare.add(c)
@@ -162,7 +162,7 @@ func (b *bench) agents(ctx context.Context, n int) error {
 		var ours samples
 		for round := range b.rounds {
 			b.note("%d agents in %s, round %d of %d", n, sandbox, round+1, b.rounds)
-			s, err := b.newScene(ctx, n, usual)
+			s, err := b.newScene(ctx, n, usualFiles)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (b *bench) agents(ctx context.Context, n int) error {
 				return err
 			}
 			agent := fmt.Sprintf(`: >%[1]s/$RALPH_ISSUE_KEY; until [ $(ls %[1]s | wc -l) -ge %[2]d ]; do sleep 0.5; done; %[3]s`,
-				present, n, commits)
+				present, n, commitAgent)
 			flags := []string{fmt.Sprintf("--parallel=%d", n)}
 			if sandbox != "none" {
 				flags = append(flags, "--mount=host="+present+",inside="+present)
@@ -196,13 +196,13 @@ func (b *bench) agents(ctx context.Context, n int) error {
 func (b *bench) stream(ctx context.Context, size int64) error {
 	var ours, bare samples
 	talk := fmt.Sprintf(`yes "All work and no play makes an agent say the same thing over and over, line after line after line." | head -c %d`, size)
-	for round := range b.few() {
-		b.note("stream of %d MiB, round %d of %d", size>>20, round+1, b.few())
-		s, err := b.newScene(ctx, 1, usual)
+	for round := range b.slowRounds() {
+		b.note("stream of %d MiB, round %d of %d", size>>20, round+1, b.slowRounds())
+		s, err := b.newScene(ctx, 1, usualFiles)
 		if err != nil {
 			return err
 		}
-		c, err := measure(s.work(ctx, b.ralph, "none", talk+"; echo; "+commits))
+		c, err := measure(s.work(ctx, b.ralph, "none", talk+"; echo; "+commitAgent))
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (b *bench) stream(ctx context.Context, size int64) error {
 
 // start measures a command that does nothing, compared with git's.
 func (b *bench) start(ctx context.Context) error {
-	s, err := b.newScene(ctx, 0, usual)
+	s, err := b.newScene(ctx, 0, usualFiles)
 	if err != nil {
 		return err
 	}

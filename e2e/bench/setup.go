@@ -48,8 +48,8 @@ func installations() []installs {
 func (b *bench) setup(ctx context.Context) error {
 	for _, p := range installations() {
 		var first, next, bare samples
-		for round := range b.few() {
-			b.note("setup of %s, round %d of %d", p.name, round+1, b.few())
+		for round := range b.slowRounds() {
+			b.note("setup of %s, round %d of %d", p.name, round+1, b.slowRounds())
 			s, err := b.project(ctx, p)
 			if err != nil {
 				b.note("no figures of the setup of %s: %v", p.name, err)
@@ -57,7 +57,7 @@ func (b *bench) setup(ctx context.Context) error {
 			}
 			into := &first
 			for i := range 3 {
-				c, err := measure(s.known(ctx, b.ralph, "work", fmt.Sprintf("issue-%04d", i)))
+				c, err := measure(s.fetchingCommand(ctx, b.ralph, "work", fmt.Sprintf("issue-%04d", i)))
 				if err != nil {
 					return err
 				}
@@ -67,7 +67,7 @@ func (b *bench) setup(ctx context.Context) error {
 			if err := s.expect(ctx, "ralph/", 3); err != nil {
 				return err
 			}
-			c, err := measure(s.known(ctx, "sh", "-ec", "export HOME=$PWD/../empty GOFLAGS=-modcacherw; "+
+			c, err := measure(s.fetchingCommand(ctx, "sh", "-ec", "export HOME=$PWD/../empty GOFLAGS=-modcacherw; "+
 				"mkdir ../empty; git clone -q . ../clone; cd ../clone; "+p.setup+"; "+p.gate))
 			if err != nil {
 				return err
@@ -99,10 +99,10 @@ func (b *bench) project(ctx context.Context, p installs) (scene, error) {
 	for _, args := range [][]string{
 		{"sh", "-ec", p.lock + " && git add . && git commit --quiet --message=project"},
 		{
-			b.ralph, "init", "--agent=command", "--agent-command=sh -c " + quote(commits), "--sandbox=native", "--tracker=local",
+			b.ralph, "init", "--agent=command", "--agent-command=sh -c " + quote(commitAgent), "--sandbox=native", "--tracker=local",
 		},
 	} {
-		if out, err := s.known(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		if out, err := s.fetchingCommand(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
 			return s, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 		}
 	}
@@ -114,8 +114,8 @@ func (b *bench) project(ctx context.Context, p installs) (scene, error) {
 	return s, nil
 }
 
-// known returns a program that runs in the scene and fetches packages from the same hosts as the user's tools.
-func (s scene) known(ctx context.Context, name string, args ...string) *exec.Cmd {
+// fetchingCommand returns a program that runs in the scene and fetches packages from the same hosts as the user's tools.
+func (s scene) fetchingCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := s.command(ctx, name, args...)
 	for variable, tool := range map[string][]string{
 		"GOPROXY":             {"go", "env", "GOPROXY"},

@@ -36,7 +36,7 @@ func fresh(t *testing.T) place {
 func TestEveryCheckFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	p := fresh(t)
-	for _, key := range append(labelled(), forPeople) {
+	for _, key := range append(labelled(), humanIssue) {
 		out, err := p.run(t.Context(), p.repo(), "sh", "checks/run.sh", key)
 		if err == nil || !strings.Contains(out, "FAIL "+key) {
 			t.Errorf("%s: %v, %q", key, err, out)
@@ -139,7 +139,7 @@ func TestScriptAndVerify(t *testing.T) {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func() error{
-		"the person's issue was touched": func() error { return os.WriteFile(p.issueFile(forPeople), []byte("x"), 0o600) },
+		"the person's issue was touched": func() error { return os.WriteFile(p.issueFile(humanIssue), []byte("x"), 0o600) },
 		"a branch is missing": func() error {
 			_, err := p.run(t.Context(), p.repo(), "git", "branch", "--quiet", "-D", "ralph/add-max")
 			return err

@@ -30,12 +30,12 @@ func (p place) issueFile(key string) string {
 	return filepath.Join(p.repo(), ".ralph", "backlog", key+".md")
 }
 
-// labelled returns the issues that ralph may work. forPeople is the one that it must not touch.
+// labelled returns the issues that ralph may work. humanIssue is the one that it must not touch.
 func labelled() []string {
 	return []string{"add-sum", "add-max", "add-mean", "add-sorted", "add-median"}
 }
 
-const forPeople = "add-json"
+const humanIssue = "add-json"
 
 // layOut creates the repository, with everything committed, and the agent's script.
 func (p place) layOut(ctx context.Context) error {

@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	p, err := settle(*dir)
+	p, err := createPlace(*dir)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// settle creates the demo's folder.
-func settle(dir string) (place, error) {
+// createPlace creates the demo's folder.
+func createPlace(dir string) (place, error) {
 	if dir == "" {
 		made, err := os.MkdirTemp("", "ralph-demo-")
 		return place{made}, err
@@ -166,7 +166,7 @@ To look at it:
   ralph work --dry-run --sandbox none  what is left, and why
 
 When you have seen enough: rm -r %s
-`, took.Round(10*time.Millisecond), forPeople, word(p.repo()), word(filepath.Dir(p.program("ralph"))), word(p.state()), word(p.dir))
+`, took.Round(10*time.Millisecond), humanIssue, word(p.repo()), word(filepath.Dir(p.program("ralph"))), word(p.state()), word(p.dir))
 }
 
 // shell formats a command line for a shell.

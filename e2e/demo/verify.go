@@ -21,7 +21,7 @@ func (p place) verify(ctx context.Context) error {
 		}
 	}
 	if err := p.verifyUntouched(ctx); err != nil {
-		errs = append(errs, fmt.Errorf("%s: %w", forPeople, err))
+		errs = append(errs, fmt.Errorf("%s: %w", humanIssue, err))
 	}
 	if err := p.verifyStarts(); err != nil {
 		errs = append(errs, err)
@@ -57,14 +57,14 @@ func (p place) verifyDone(ctx context.Context, key string) error {
 
 // verifyUntouched checks that the issue for people was not worked.
 func (p place) verifyUntouched(ctx context.Context) error {
-	if _, err := p.run(ctx, p.repo(), "git", "rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+forPeople); err == nil {
+	if _, err := p.run(ctx, p.repo(), "git", "rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+humanIssue); err == nil {
 		return errors.New("has a branch, and was not to be worked")
 	}
-	was, err := fs.ReadFile(files, "repo/.ralph/backlog/"+forPeople+".md")
+	was, err := fs.ReadFile(files, "repo/.ralph/backlog/"+humanIssue+".md")
 	if err != nil {
 		return err
 	}
-	now, err := os.ReadFile(p.issueFile(forPeople))
+	now, err := os.ReadFile(p.issueFile(humanIssue))
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (p place) verifyStarts() error {
 			return fmt.Errorf("%s: the agent was started %d times, want %d", key, count[key], want)
 		}
 	}
-	if n := count[forPeople]; n != 0 {
-		return fmt.Errorf("%s: the agent was started %d times", forPeople, n)
+	if n := count[humanIssue]; n != 0 {
+		return fmt.Errorf("%s: the agent was started %d times", humanIssue, n)
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ type wire interface {
 	reply(r *reply)
 }
 
-// converse selects the API by the path and parses the body. For other paths the wire is nil.
-func converse(path string, raw []byte) (wire, conversation) {
+// parseRequest selects the API by the path and parses the body. For other paths the wire is nil.
+func parseRequest(path string, raw []byte) (wire, conversation) {
 	var api wire
 	switch {
 	case strings.HasSuffix(path, "/v1/messages"):
@@ -62,9 +62,9 @@ type message struct {
 	results []string // ids of the answered calls
 }
 
-// follow counts the user's messages, and the model's messages whose calls have been answered since the latest of them. A
+// countTurns counts the user's messages, and the model's messages whose calls have been answered since the latest of them. A
 // message may have several calls, whose results may arrive separately.
-func (c *conversation) follow(ms []message) {
+func (c *conversation) countTurns(ms []message) {
 	answered := map[string]bool{}
 	for _, m := range slices.Backward(ms) {
 		switch {
@@ -89,13 +89,13 @@ func content(v any, partType string) string {
 	}
 	var all []string
 	for _, p := range list(v) {
-		if p := dict(p); text(p["type"]) == partType {
+		if p := asObject(p); text(p["type"]) == partType {
 			all = append(all, text(p["text"]))
 		}
 	}
 	return strings.Join(all, "\n")
 }
 
-func list(v any) []any  { l, _ := v.([]any); return l }
-func dict(v any) object { m, _ := v.(object); return m }
-func text(v any) string { s, _ := v.(string); return s }
+func list(v any) []any      { l, _ := v.([]any); return l }
+func asObject(v any) object { m, _ := v.(object); return m }
+func text(v any) string     { s, _ := v.(string); return s }

@@ -8,24 +8,24 @@ type messages struct{}
 func (messages) parse(body object) conversation {
 	var c conversation
 	for _, t := range list(body["tools"]) {
-		t := dict(t)
-		c.tools = append(c.tools, tool{name: text(t["name"]), schema: dict(t["input_schema"])})
+		t := asObject(t)
+		c.tools = append(c.tools, tool{name: text(t["name"]), schema: asObject(t["input_schema"])})
 	}
 	var ms []message
 	for _, m := range list(body["messages"]) {
-		m := dict(m)
+		m := asObject(m)
 		if text(m["role"]) != "user" {
 			continue
 		}
 		var results []string
 		for _, part := range list(m["content"]) {
-			if part := dict(part); text(part["type"]) == "tool_result" {
+			if part := asObject(part); text(part["type"]) == "tool_result" {
 				results = append(results, text(part["tool_use_id"]))
 			}
 		}
 		ms = append(ms, message{text: content(m["content"], "text"), results: results})
 	}
-	c.follow(ms)
+	c.countTurns(ms)
 	return c
 }
 

@@ -139,7 +139,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if json.Valid(body) {
 		q.Body = body
 	}
-	api, conv := converse(q.Path, body)
+	api, conv := parseRequest(q.Path, body)
 	q.Prompt, q.Step = conv.prompt, conv.step
 	s.mu.Lock()
 	s.requests = append(s.requests, q)
@@ -169,7 +169,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q Request, api w
 		writeJSON(w, http.StatusBadRequest, api.fault(&Fault{Type: "invalid_request_error", Message: msg}))
 		return
 	}
-	if f := scenario.Fault; f != nil && conv.step >= f.FromStep && s.faulty(q.Scenario, f) {
+	if f := scenario.Fault; f != nil && conv.step >= f.FromStep && s.shouldFail(q.Scenario, f) {
 		if f.RetryAfter != "" {
 			w.Header().Set("Retry-After", f.RetryAfter)
 		}
@@ -184,8 +184,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q Request, api w
 	api.reply(newReply(s.ctx, w, r, conv, step))
 }
 
-// faulty counts a request for a temporary fault and reports whether it must fail.
-func (s *Server) faulty(name string, f *Fault) bool {
+// shouldFail counts a request for a temporary fault and reports whether it must fail.
+func (s *Server) shouldFail(name string, f *Fault) bool {
 	if f.First == 0 {
 		return true
 	}

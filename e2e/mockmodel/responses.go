@@ -12,12 +12,12 @@ func (api responses) parse(body object) conversation {
 	var c conversation
 	c.tools = api.tools(nil, list(body["tools"]))
 	if s, ok := body["input"].(string); ok {
-		c.follow([]message{{text: s}})
+		c.countTurns([]message{{text: s}})
 		return c
 	}
 	var ms []message
 	for _, m := range list(body["input"]) {
-		m := dict(m)
+		m := asObject(m)
 		switch kind := text(m["type"]); {
 		case kind == "additional_tools":
 			c.tools = api.tools(c.tools, list(m["tools"]))
@@ -27,18 +27,18 @@ func (api responses) parse(body object) conversation {
 			ms = append(ms, message{text: content(m["content"], "input_text")})
 		}
 	}
-	c.follow(ms)
+	c.countTurns(ms)
 	return c
 }
 
 // tools appends the described tools to have. A namespace contains further tools.
 func (api responses) tools(have []tool, described []any) []tool {
 	for _, t := range described {
-		t := dict(t)
+		t := asObject(t)
 		name := text(t["name"])
 		switch text(t["type"]) {
 		case "function":
-			have = append(have, tool{name: name, schema: dict(t["parameters"])})
+			have = append(have, tool{name: name, schema: asObject(t["parameters"])})
 		case "custom":
 			have = append(have, tool{name: name, code: true})
 		case "namespace":

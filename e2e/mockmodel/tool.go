@@ -37,9 +37,9 @@ func callShell(tools []tool, id, command string) (_ toolCall, ok bool) {
 // shellInput fills in the tool's schema: the command, and harmless values for other required parameters.
 func shellInput(schema object, command string) object {
 	in := object{}
-	props := dict(schema["properties"])
+	props := asObject(schema["properties"])
 	for _, name := range []string{"command", "cmd"} {
-		switch p := dict(props[name]); {
+		switch p := asObject(props[name]); {
 		case p == nil:
 		case p["type"] == "array":
 			in[name] = []any{"sh", "-c", command}
@@ -52,7 +52,7 @@ func shellInput(schema object, command string) object {
 		if _, done := in[name]; done {
 			continue
 		}
-		p := dict(props[name])
+		p := asObject(props[name])
 		switch choices := list(p["enum"]); {
 		case len(choices) > 0:
 			in[name] = choices[0]

@@ -37,7 +37,7 @@ func (a *agent) misbehave(act Action) error {
 	case act.Huge > 0:
 		return huge(a.stdout, act.Huge)
 	case act.Grease:
-		_, err := io.WriteString(a.stdout, grease)
+		_, err := io.WriteString(a.stdout, invalidEvents)
 		return err
 	}
 	return fmt.Errorf("an action says nothing")
@@ -84,8 +84,8 @@ func huge(w io.Writer, n int) error {
 	return err
 }
 
-// grease is output that resembles agents' events but is not valid.
-const grease = `{"type":"grease.unknown","payload":{"deep":[[[[]]]]}}
+// invalidEvents is output that resembles agents' events but is not valid.
+const invalidEvents = `{"type":"grease.unknown","payload":{"deep":[[[[]]]]}}
 {"type":42}
 {"no type":true}
 {"type":"assistant","message":"not an object"}

@@ -34,7 +34,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	if err := use(*file, *log, *by, flags.Args()); err != nil {
+	if err := checkFlags(*file, *log, *by, flags.Args()); err != nil {
 		fmt.Fprintln(stderr, "scripted-agent:", err)
 		return 2
 	}
@@ -66,7 +66,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func use(file, log, by string, rest []string) error {
+func checkFlags(file, log, by string, rest []string) error {
 	switch {
 	case file == "":
 		return errors.New("--script FILE is required")

@@ -49,16 +49,16 @@ type Source interface {
 }
 
 const (
-	look      = time.Second // interval between calls of Runs
-	followMax = 64          // maximum number of runs followed at the same time
-	endedMax  = 1024        // maximum number of ended runs remembered: a source may list them a little longer
+	runsInterval = time.Second // interval between calls of Runs
+	followMax    = 64          // maximum number of runs followed at the same time
+	endedMax     = 1024        // maximum number of ended runs remembered: a source may list them a little longer
 )
 
 // Watch calls each with the events of all runs, one call at a time, until ctx ends. The first event of a run is an
 // EventStarted (Found) with its title and start time, the last an EventEnded or EventDeferred. Watch calls away with the
 // error when the source becomes unreachable, and with nil when it is reachable again.
 func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
-	w := watch{source: s, each: each, began: time.Now(), on: map[string]Run{}}
+	w := watch{source: s, onEvent: each, began: time.Now(), followed: map[string]Run{}}
 	defer w.following.Wait()
 	failed := false
 	for {
@@ -73,7 +73,7 @@ func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
 		for _, r := range runs {
 			w.find(ctx, r)
 		}
-		if retry.Sleep(ctx, look) != nil {
+		if retry.Sleep(ctx, runsInterval) != nil {
 			return
 		}
 	}
@@ -84,10 +84,10 @@ type watch struct {
 	began     time.Time
 	following sync.WaitGroup
 
-	mu    sync.Mutex
-	each  func(Event)    // called with mu held
-	on    map[string]Run // guarded by mu; the followed runs, as Runs last returned them
-	ended []string       // guarded by mu; the runs that ended last
+	mu       sync.Mutex
+	onEvent  func(Event)    // called with mu held
+	followed map[string]Run // guarded by mu; the followed runs, as Runs last returned them
+	ended    []string       // guarded by mu; the runs that ended last
 }
 
 // find starts to follow a run, unless it is already followed.
@@ -95,24 +95,24 @@ func (w *watch) find(ctx context.Context, r Run) {
 	id := r.Project + "/" + r.ID
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	known, on := w.on[id]
+	known, on := w.followed[id]
 	if on {
-		w.on[id] = r
+		w.followed[id] = r
 		if r.Machine != "" {
-			w.tell(known, r)
+			w.reportChanges(known, r)
 		}
 		return
 	}
-	if len(w.on) == followMax || slices.Contains(w.ended, id) {
+	if len(w.followed) == followMax || slices.Contains(w.ended, id) {
 		return
 	}
-	w.on[id] = r
+	w.followed[id] = r
 	w.following.Go(func() {
 		ended, left := false, false
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			delete(w.on, id)
+			delete(w.followed, id)
 			if ended {
 				w.ended = append(w.ended[max(0, len(w.ended)-endedMax+1):], id)
 			}
@@ -120,12 +120,12 @@ func (w *watch) find(ctx context.Context, r Run) {
 		send := func(e Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.each(e)
+			w.onEvent(e)
 		}
 		send(Event{r, true, true, journal.Event{Kind: journal.EventStarted, Run: r.ID, Key: r.Key, Title: r.Title, Time: r.Started}})
 		if r.Machine != "" {
 			w.mu.Lock()
-			w.tell(Run{}, r)
+			w.reportChanges(Run{}, r)
 			w.mu.Unlock()
 		}
 		w.source.Follow(ctx, r, func(e journal.Event) {
@@ -146,15 +146,15 @@ func (w *watch) find(ctx context.Context, r Run) {
 	})
 }
 
-// tell reports the stage and activity of a run on another machine where they have changed. The caller holds mu.
-func (w *watch) tell(known, now Run) {
+// reportChanges reports the stage and activity of a run on another machine where they have changed. The caller holds mu.
+func (w *watch) reportChanges(known, now Run) {
 	e := journal.Event{Run: now.ID, Key: now.Key, Time: time.Now()}
 	if now.Stage != known.Stage {
 		e.Kind, e.Stage = journal.EventStage, now.Stage
-		w.each(Event{Run: now, Event: e})
+		w.onEvent(Event{Run: now, Event: e})
 	}
 	if now.Doing != "" && now.Doing != known.Doing {
 		e.Kind, e.Stage, e.Text = journal.EventNote, "", now.Doing
-		w.each(Event{Run: now, Event: e})
+		w.onEvent(Event{Run: now, Event: e})
 	}
 }

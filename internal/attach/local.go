@@ -51,7 +51,7 @@ func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 			return
 		}
 		if idle%runCheck == 0 {
-			over = !l.on(ctx, r) // one more read, for events written before the run ended
+			over = !l.isRunning(ctx, r) // one more read, for events written before the run ended
 			continue
 		}
 		if retry.Sleep(ctx, check) != nil {
@@ -71,7 +71,7 @@ func (l Local) find(ctx context.Context, r Run) (journal.Record, error) {
 	return runs[0], nil
 }
 
-func (l Local) on(ctx context.Context, r Run) bool {
+func (l Local) isRunning(ctx context.Context, r Run) bool {
 	now, err := l.find(ctx, r)
 	return err == nil && now.Ended.IsZero() && proc.Alive(now.PID, now.Process)
 }

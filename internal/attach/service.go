@@ -66,8 +66,8 @@ var (
 	ErrOther     = errors.New("does not answer as ralph's service")
 )
 
-// other returns the error for an address whose answer is not from ralph's service.
-func (s *Service) other(why error) error {
+// notRalphError returns the error for an address whose answer is not from ralph's service.
+func (s *Service) notRalphError(why error) error {
 	return fmt.Errorf("what listens at %s %w: %w", s.address, ErrOther, why)
 }
 
@@ -102,7 +102,7 @@ func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadC
 		return nil, fmt.Errorf("%w at %s", ErrNoService, s.address)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, s.other(failed.Err)
+		return nil, s.notRalphError(failed.Err)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Service) ask(ctx context.Context, method, path string, into any) error 
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(body, answerMax)).Decode(into); err != nil {
-		return s.other(err)
+		return s.notRalphError(err)
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func (s *Service) Projects(ctx context.Context) ([]Project, error) {
 	refused, _ := errors.AsType[*RefusedError](err)
 	switch {
 	case err == nil && answer.Projects == nil: // a service without projects has an empty list
-		err = s.other(errors.New("its answer names no projects"))
+		err = s.notRalphError(errors.New("its answer names no projects"))
 	case refused != nil && refused.Code == http.StatusNotFound:
-		err = s.other(err)
+		err = s.notRalphError(err)
 	}
 	return answer.Projects, err
 }
@@ -216,7 +216,7 @@ func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	for failures := 0; failures < failuresMax; failures++ {
 		select {
 		case <-pause.C:
-			pause.Reset(look)
+			pause.Reset(runsInterval)
 		case <-ctx.Done():
 			return
 		}
@@ -225,10 +225,10 @@ func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 			continue
 		}
 		stop := context.AfterFunc(ctx, func() { _ = body.Close() })
-		over, got := stream(body, &last, each)
+		ended, got := stream(body, &last, each)
 		stop()
 		_ = body.Close()
-		if over {
+		if ended {
 			return
 		}
 		if got {
@@ -237,8 +237,8 @@ func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	}
 }
 
-// stream reads server-sent events. over reports that the run has ended, got that at least one event arrived.
-func stream(body io.Reader, last *string, each func(journal.Event)) (over, got bool) {
+// stream reads server-sent events. ended reports that the run has ended, got that at least one event arrived.
+func stream(body io.Reader, last *string, each func(journal.Event)) (ended, got bool) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, answerMax)
 	var kind, data, id string

@@ -47,8 +47,8 @@ type repository struct {
 	room    *escape.Room
 }
 
-// begin creates a repository and opens a sandbox for a run.
-func begin(s *escape.Suite) *repository {
+// openRepository creates a repository and opens a sandbox for a run.
+func openRepository(s *escape.Suite) *repository {
 	s.Helper()
 	at, err := filepath.EvalSymlinks(s.TempDir())
 	if err != nil {
@@ -137,8 +137,8 @@ func (r *repository) commit(name, content string) string {
 	return r.git("rev-parse", "HEAD")
 }
 
-// inside runs a script in the sandbox.
-func (r *repository) inside(script string, args ...string) string {
+// runInside runs a script in the sandbox.
+func (r *repository) runInside(script string, args ...string) string {
 	r.Helper()
 	out, _, err := r.room.Sh(script, args...)
 	if err != nil {
@@ -147,8 +147,8 @@ func (r *repository) inside(script string, args ...string) string {
 	return out
 }
 
-// imported imports the run's work, and reports an error.
-func (r *repository) imported() worktree.Import {
+// importRun imports the run's work, and reports an error.
+func (r *repository) importRun() worktree.Import {
 	r.Helper()
 	got, err := r.tryImport()
 	if err != nil {
@@ -166,8 +166,8 @@ func (r *repository) tryImport() (worktree.Import, error) {
 
 // lookAround searches for commits and files outside the run's history.
 func lookAround(s *escape.Suite) {
-	r := begin(s)
-	out := r.inside(`
+	r := openRepository(s)
+	out := r.runInside(`
 	host=$1; shift
 	git show --stat HEAD
 	for id; do git cat-file -e "$id" && echo "there is $id"; done
@@ -186,10 +186,10 @@ func lookAround(s *escape.Suite) {
 
 // directGit writes to the host's repository, and plants programs wherever git might run them.
 func directGit(s *escape.Suite) {
-	r := begin(s)
+	r := openRepository(s)
 	marker := filepath.Join(filepath.Dir(r.dir), "marker")
 	before := r.state()
-	out := r.inside(`
+	out := r.runInside(`
 	host=$1 marker=$2
 	for file in config HEAD hooks/post-commit hooks/reference-transaction info/attributes objects/info/alternates; do
 		echo x >"$host/$file" && echo "written $file"
@@ -211,7 +211,7 @@ func directGit(s *escape.Suite) {
 	if got := r.state(); got != before {
 		s.Errorf("the host's .git has changed: %s", got)
 	}
-	if got := r.imported(); got.New != 1 {
+	if got := r.importRun(); got.New != 1 {
 		s.Errorf("%d commits were imported", got.New)
 	}
 	r.git("status", "--porcelain")
@@ -244,15 +244,15 @@ func (r *repository) state() string {
 
 // blockGit puts named pipes where git reads: git would block on them.
 func blockGit(s *escape.Suite) {
-	r := begin(s)
-	r.inside(`
+	r := openRepository(s)
+	r.runInside(`
 	echo more >more; git add -A; git commit -qm more; echo undone >undone
 	private=$(git rev-parse --git-dir)
 	for file in .gitignore .gitattributes .gitmodules "$private/index" "$private/info/exclude" "$private/objects/info/commit-graph"; do
 		rm -f "$file"; mkfifo "$file"
 	done
 	mkdir -p inner/.git; mkfifo inner/.git/HEAD inner/.git/config`)
-	if got := r.imported(); got.New != 1 || got.WIP == "" {
+	if got := r.importRun(); got.New != 1 || got.WIP == "" {
 		s.Errorf("imported are %d commits, and uncommitted changes: %v", got.New, got.WIP != "")
 	}
 }

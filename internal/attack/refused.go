@@ -17,8 +17,8 @@ import (
 // maxPaths limits the paths of a commit in these attacks. It is low, so that a bomb that gets through does no harm.
 const maxPaths = 10_000
 
-// refuses reports an error if commits get into the user's repository. The script leaves the commits at HEAD.
-func (r *repository) refuses(what, script string, args ...string) {
+// checkRefused reports an error if commits get into the user's repository. The script leaves the commits at HEAD.
+func (r *repository) checkRefused(what, script string, args ...string) {
 	r.Helper()
 	out, exit, err := r.room.Sh("set -e; "+script, args...)
 	if err != nil || !exit.OK() {
@@ -28,13 +28,13 @@ func (r *repository) refuses(what, script string, args ...string) {
 	if err == nil || got.Tip != r.base.Commit || r.git("rev-parse", "refs/heads/ralph/attack") != r.base.Commit {
 		r.Errorf("%s: imported as %s, %v", what, got.Tip, err)
 	}
-	r.inside(`git update-ref HEAD "$1"; git read-tree "$1"`, r.base.Commit)
+	r.runInside(`git update-ref HEAD "$1"; git read-tree "$1"`, r.base.Commit)
 }
 
 // borrowHistory commits on top of a commit outside the run's history: a push would publish that commit.
 func borrowHistory(s *escape.Suite) {
-	r := begin(s)
-	r.refuses("a commit on a private one", `
+	r := openRepository(s)
+	r.checkRefused("a commit on a private one", `
 	c=$(printf 'tree %s\nparent %s\nauthor a <a@example.com> 1 +0000\ncommitter a <a@example.com> %s +0000\n\nx\n' \
 		"$(git rev-parse 'HEAD^{tree}')" "$1" "$(date +%s)" | git hash-object -t commit -w --stdin)
 	git update-ref HEAD "$c"`, r.private[0])
@@ -42,7 +42,7 @@ func borrowHistory(s *escape.Suite) {
 
 // breakGit commits objects that git on the host would obey, or that would crash or overload it.
 func breakGit(s *escape.Suite) {
-	r := begin(s)
+	r := openRepository(s)
 	var id strings.Builder // raw tree id as escapes for printf
 	raw, err := hex.DecodeString(r.git("rev-parse", "HEAD^{tree}"))
 	if err != nil {
@@ -52,15 +52,15 @@ func breakGit(s *escape.Suite) {
 		_, _ = fmt.Fprintf(&id, `\%03o`, c)
 	}
 	const commit = `git update-ref HEAD "$(git commit-tree -p HEAD -m x "$t")"`
-	r.refuses("a folder named .GIT",
+	r.checkRefused("a folder named .GIT",
 		`t=$(printf '40000 .GIT\000'"$1" | git hash-object -t tree -w --stdin --literally); `+commit, id.String())
-	r.refuses("a submodule with a command", `
+	r.checkRefused("a submodule with a command", `
 	b=$(printf '[submodule "s"]\n\tpath = s\n\turl = ./s\n\tupdate = !touch x\n' | git hash-object -w --stdin)
 	t=$(printf '100644 blob %s\t.gitmodules\n' "$b" | git mktree); `+commit)
-	r.refuses("many paths of few trees", `
+	r.checkRefused("many paths of few trees", `
 	t=$(git rev-parse 'HEAD^{tree}')
 	for level in 1 2 3 4 5; do t=$(for i in 0 1 2 3 4 5 6 7 8 9; do printf '040000 tree %s\t%s\n' "$t" $i; done | git mktree); done; `+commit)
-	r.refuses("many folders inside each other", `
+	r.checkRefused("many folders inside each other", `
 	printf 'commit refs/heads/deep\ncommitter a <a@example.com> %s +0000\ndata 1\nx\nfrom %s\nM 100644 inline %s\ndata 1\nx\n' \
 		"$(date +%s)" "$(git rev-parse HEAD)" "$1" | git fast-import --quiet
 	git update-ref HEAD refs/heads/deep`, strings.Repeat("d/", 300)+"x")
@@ -68,13 +68,13 @@ func breakGit(s *escape.Suite) {
 
 // filter commits attributes that apply a filter of the user to files of the agent.
 func filter(s *escape.Suite) {
-	r := begin(s)
+	r := openRepository(s)
 	marker := filepath.Join(filepath.Dir(r.dir), "marker")
 	for _, direction := range []string{"smudge", "clean"} {
 		r.git("config", "filter.user."+direction, "touch '"+marker+"'; cat")
 	}
-	r.inside(`echo '*.txt filter=user' >.gitattributes; echo more >more.txt; git add -A; git commit -qm more; echo undone >undone.txt`)
-	tip := r.imported().Tip
+	r.runInside(`echo '*.txt filter=user' >.gitattributes; echo more >more.txt; git add -A; git commit -qm more; echo undone >undone.txt`)
+	tip := r.importRun().Tip
 	again, err := r.repo.Add(s.Bounded(), worktree.Spec{
 		Run:      "attack-verify",
 		Of:       "attack",
@@ -98,9 +98,9 @@ func filter(s *escape.Suite) {
 // findings returns the policy's findings on the commits of a script.
 func (r *repository) findings(script string, args ...string) string {
 	r.Helper()
-	r.inside(script+`; git add -A; git commit -qm more`, args...)
+	r.runInside(script+`; git add -A; git commit -qm more`, args...)
 	policy := publish.Policy{Repo: r.repo, Protected: publish.ProtectedPaths(), Secrets: redact.New(secret)}
-	findings, err := policy.Check(r.Bounded(), r.tree, r.base.Commit, r.imported().Tip)
+	findings, err := policy.Check(r.Bounded(), r.tree, r.base.Commit, r.importRun().Tip)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (r *repository) findings(script string, args ...string) string {
 
 // commitSecrets commits a value that ralph knows, in several encodings, and a token of a well-known format.
 func commitSecrets(s *escape.Suite) {
-	r := begin(s)
+	r := openRepository(s)
 	forms := []string{
 		"plain", secret, "base64", base64.StdEncoding.EncodeToString([]byte("the value is " + secret)),
 		"hex", hex.EncodeToString([]byte(secret)), "two-strings", secret[:9] + `" + "` + secret[9:],
@@ -125,7 +125,7 @@ func commitSecrets(s *escape.Suite) {
 
 // changeProtected commits files that direct ralph, CI, agents or a person's git.
 func changeProtected(s *escape.Suite) {
-	r := begin(s)
+	r := openRepository(s)
 	r.git("config", "core.hooksPath", "dev/hooks")
 	paths := []string{
 		".ralph/config.yaml", ".github/workflows/ci.yml", ".gitattributes", "web/CLAUDE.md",

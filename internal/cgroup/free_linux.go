@@ -21,8 +21,8 @@ func Free() (n int, limited bool) {
 // freeIn returns the smallest remainder of a group and its ancestors, each of which may have a limit.
 func freeIn(dir string) (least int, limited bool) {
 	for ; len(dir) > 1; dir = filepath.Dir(dir) { // stops at the root; dir is empty if the group is unknown
-		most, ok := number(dir, "pids.max")
-		used, known := number(dir, "pids.current")
+		most, ok := readNumber(dir, "pids.max")
+		used, known := readNumber(dir, "pids.current")
 		if free := max(0, most-used); ok && known && (!limited || free < least) {
 			least, limited = free, true
 		}
@@ -30,7 +30,7 @@ func freeIn(dir string) (least int, limited bool) {
 	return least, limited
 }
 
-func number(dir, file string) (int, bool) {
+func readNumber(dir, file string) (int, bool) {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return 0, false

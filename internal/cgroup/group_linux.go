@@ -74,9 +74,9 @@ func (g *Group) Processes() (most int) {
 	if g == nil || g.pids == "" {
 		return 0
 	}
-	most, kept := number(g.pids, "pids.peak") // since Linux 6.1
+	most, kept := readNumber(g.pids, "pids.peak") // since Linux 6.1
 	if !kept {
-		most, _ = number(g.pids, "pids.current")
+		most, _ = readNumber(g.pids, "pids.current")
 	}
 	return most
 }

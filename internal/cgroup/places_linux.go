@@ -26,7 +26,7 @@ func Find() Places {
 	found := make(Places)
 	for controller, own := range ownPlaces() {
 		if controller != "" {
-			if usable(own.Dir, controllerFile(controller, false)) {
+			if isWritable(own.Dir, controllerFile(controller, false)) {
 				found[controller] = own
 			}
 			continue
@@ -97,8 +97,8 @@ func parsePlaces(groups, mounts []byte) Places {
 	return found
 }
 
-// usable reports whether a group created in dir has the file, writable.
-func usable(dir, file string) bool {
+// isWritable reports whether a group created in dir has the file, writable.
+func isWritable(dir, file string) bool {
 	probe, err := os.MkdirTemp(dir, "ralph-probe-")
 	if err != nil {
 		return false
@@ -121,7 +121,7 @@ func delegated(own, controller string) string {
 		if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil {
 			return ""
 		}
-		if usable(dir, controllerFile(controller, true)) {
+		if isWritable(dir, controllerFile(controller, true)) {
 			return dir
 		}
 	}

@@ -34,8 +34,8 @@ func (e *ShortError) Error() string {
 	return fmt.Sprintf("less than the %d MiB that must stay free in %s", e.Floor>>20, e.Place)
 }
 
-// short returns an error if there is too little space, or nil.
-func short(place string, r Room, bytes int64) *ShortError {
+// checkShort returns an error if there is too little space, or nil.
+func checkShort(place string, r Room, bytes int64) *ShortError {
 	f := floorFor(bytes, r)
 	switch {
 	case r.Bytes < f.bytes:

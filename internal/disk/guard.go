@@ -70,9 +70,9 @@ func (e *UsageError) Error() string {
 // measureTime bounds the measurement of one writer, which may have any number of files.
 const measureTime = 2 * time.Second
 
-// slower is the factor by which a later measurement may take longer than the first. Without it, a large checkout on a busy
+// slowdownFactor is the factor by which a later measurement may take longer than the first. Without it, a large checkout on a busy
 // machine would look like a writer that cannot be measured.
-const slower = 5
+const slowdownFactor = 5
 
 // share defines a cause: a writer that has written more than 1/share of the floor. If other files fill the disk, ending
 // runs that have written little would not help.
@@ -87,7 +87,7 @@ func (g *Guard) Add(ctx context.Context, w Writer) (remove func()) {
 	defer cancel()
 	began := time.Now()
 	start := Measure(limited, g.Place, w.Folders()...) // it has no processes with deleted files yet
-	added := &account{Writer: w, start: start, last: start, timeout: max(measureTime, slower*time.Since(began))}
+	added := &account{Writer: w, start: start, last: start, timeout: max(measureTime, slowdownFactor*time.Since(began))}
 	g.mu.Lock()
 	g.writers = append(g.writers, added)
 	g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *Guard) measure(ctx context.Context, w *account) Amount {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	a := Measure(ctx, g.Place, w.Folders()...)
-	h := held(ctx, g.Place, w.Marks)
+	h := heldByProcesses(ctx, g.Place, w.Marks)
 	return Amount{Bytes: a.Bytes + h.Bytes, Files: a.Files + h.Files, Cut: a.Cut || h.Cut}
 }
 
@@ -112,19 +112,19 @@ func (g *Guard) Short() *ShortError {
 		return nil
 	}
 	if r, err := g.room(g.Place); err == nil {
-		if lack := short(g.Place, r, g.Floor); lack != nil {
+		if lack := checkShort(g.Place, r, g.Floor); lack != nil {
 			return lack
 		}
 	}
-	lack, _ := g.also()
+	lack, _ := g.checkOther()
 	return lack
 }
 
-// also checks the other place, and returns the time until its next check.
-func (g *Guard) also() (*ShortError, time.Duration) {
+// checkOther checks the other place, and returns the time until its next check.
+func (g *Guard) checkOther() (*ShortError, time.Duration) {
 	if g.Also != "" {
 		if r, err := g.room(g.Also); err == nil {
-			return short(g.Also, r, g.Floor), untilShort(r, g.Floor)
+			return checkShort(g.Also, r, g.Floor), untilShort(r, g.Floor)
 		}
 	}
 	return nil, longestPause
@@ -188,14 +188,14 @@ func (g *Guard) Needed() (done func()) {
 func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	g.checking.Lock()
 	defer g.checking.Unlock()
-	also, pause := g.also()
+	also, pause := g.checkOther()
 	r, err := g.room(g.Place)
 	if err != nil {
 		return also, pause
 	}
-	lack := short(g.Place, r, g.Floor)
+	lack := checkShort(g.Place, r, g.Floor)
 	if lack == nil {
-		g.freeing = g.freeing && g.frees()
+		g.freeing = g.freeing && g.isFreeing()
 		return also, min(pause, untilShort(r, g.Floor))
 	}
 	began := time.Now()
@@ -204,8 +204,8 @@ func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	return lack, min(max(20*time.Since(began), shortestPause), longestPause)
 }
 
-// frees reports whether the space of an ended writer, current or earlier, is still being freed.
-func (g *Guard) frees() bool {
+// isFreeing reports whether the space of an ended writer, current or earlier, is still being freed.
+func (g *Guard) isFreeing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(g.writers, func(w *account) bool { return w.ended }) || g.Freeing != nil && g.Freeing()
@@ -217,7 +217,7 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	g.mu.Lock()
 	writers := slices.Clone(g.writers)
 	g.mu.Unlock()
-	freeing := g.frees()
+	freeing := g.isFreeing()
 	now := make([]Amount, len(writers))
 	var measured sync.WaitGroup
 	for i, w := range writers {
@@ -232,7 +232,7 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	began := freeing && !g.freeing
 	g.freeing = freeing
 	if began {
-		remember(writers, now)
+		setLast(writers, now)
 		return
 	}
 	f := floorFor(g.Floor, lack.Room)
@@ -242,7 +242,7 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 		if freeing {
 			since = w.last
 		}
-		if w.ended || !enough(now[i].minus(since), f, lack.files) {
+		if w.ended || !isCause(now[i].minus(since), f, lack.files) {
 			continue
 		}
 		if most < 0 || now[most].minus(writers[most].start).of(lack.files) < now[i].minus(w.start).of(lack.files) {
@@ -252,20 +252,20 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	if most < 0 {
 		return
 	}
-	remember(writers, now)
+	setLast(writers, now)
 	g.freeing = true
 	writers[most].ended = true
 	writers[most].End(&UsageError{Wrote: now[most].minus(writers[most].start), Short: lack})
 }
 
-func remember(writers []*account, now []Amount) {
+func setLast(writers []*account, now []Amount) {
 	for i, w := range writers {
 		w.last = now[i]
 	}
 }
 
-// enough reports whether usage of this size is a cause. An incomplete measurement is a cause, too.
-func enough(wrote Amount, f floor, files bool) bool {
+// isCause reports whether usage of this size is a cause. An incomplete measurement is a cause, too.
+func isCause(wrote Amount, f floor, files bool) bool {
 	if files {
 		return wrote.Files > f.files/share
 	}

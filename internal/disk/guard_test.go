@@ -306,7 +306,7 @@ func TestShortIsOneReason(t *testing.T) {
 		"bytes": {{Bytes: 3 << 20}, {Bytes: 9 << 20}},
 		"files": {{Bytes: 1 << 40, Files: 5, MostFiles: 1000}, {Bytes: 1 << 40, Files: 7, MostFiles: 1000}},
 	} {
-		if a, b := short("/state", rooms[0], 40<<20), short("/state", rooms[1], 40<<20); a == nil || b == nil || a.Error() != b.Error() {
+		if a, b := checkShort("/state", rooms[0], 40<<20), checkShort("/state", rooms[1], 40<<20); a == nil || b == nil || a.Error() != b.Error() {
 			t.Errorf("%s: %v, then %v", name, a, b)
 		}
 	}

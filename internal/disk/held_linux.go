@@ -15,11 +15,11 @@ import (
 // mostEnvironment bounds the bytes read of a process's environment or arguments.
 const mostEnvironment = 1 << 20
 
-// held counts the deleted files on the file system of place that a writer's processes still hold open: they are in no
+// heldByProcesses counts the deleted files on the file system of place that a writer's processes still hold open: they are in no
 // folder, but use space until the last of these processes ends. A writer's processes are those with one of the marks as an
 // argument or in the environment, and all in the same PID namespace as one of them, unless that is this process's own
 // namespace: a process of a sandbox can remove the mark, but not leave the namespace.
-func held(ctx context.Context, place string, marks []string) Amount {
+func heldByProcesses(ctx context.Context, place string, marks []string) Amount {
 	device, err := filesystem(place)
 	var size unix.Statfs_t
 	if err != nil || unix.Statfs(place, &size) != nil {
@@ -44,12 +44,12 @@ func held(ctx context.Context, place string, marks []string) Amount {
 		spaces[space] = append(spaces[space], dir)
 		theirs[dir] = marked(filepath.Join(dir, "environ"), marks) || marked(filepath.Join(dir, "cmdline"), marks)
 	}
-	m := nameless{measure{device: device, seen: map[uint64]bool{}}, size.Blocks}
+	m := deletedFiles{measure{device: device, seen: map[uint64]bool{}}, size.Blocks}
 	for space, dirs := range spaces {
 		whole := space != self && slices.ContainsFunc(dirs, func(dir string) bool { return theirs[dir] })
 		for _, dir := range dirs {
 			if whole || theirs[dir] {
-				m.process(ctx, dir)
+				m.countProcess(ctx, dir)
 			}
 		}
 	}
@@ -76,15 +76,15 @@ func marked(path string, marks []string) bool {
 	return false
 }
 
-// nameless counts deleted files.
-type nameless struct {
+// deletedFiles counts deleted files.
+type deletedFiles struct {
 	measure
 	blocks uint64 // blocks of the file system
 }
 
-// process counts the deleted files that a process holds open. Each thread may have a file table of its own. Only root can
+// countProcess counts the deleted files that a process holds open. Each thread may have a file table of its own. Only root can
 // see mapped files.
-func (m *nameless) process(ctx context.Context, dir string) {
+func (m *deletedFiles) countProcess(ctx context.Context, dir string) {
 	folders, _ := filepath.Glob(filepath.Join(dir, "task", "*", "fd")) // the pattern is valid
 	for _, folder := range append(folders, filepath.Join(dir, "map_files")) {
 		files, err := os.Open(folder)
@@ -93,12 +93,12 @@ func (m *nameless) process(ctx context.Context, dir string) {
 		}
 		for err == nil && ctx.Err() == nil {
 			var names []string
-			names, err = files.Readdirnames(manyLots)
+			names, err = files.Readdirnames(nameBatch)
 			for _, name := range names {
 				// Stat follows the kernel's link to the open file itself, regardless of its name, and opens nothing.
 				path := filepath.Join(folder, name)
 				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && linksOf(info) == 0 {
-					m.file(path, info)
+					m.countFile(path, info)
 				}
 			}
 		}
@@ -106,13 +106,13 @@ func (m *nameless) process(ctx context.Context, dir string) {
 	}
 }
 
-// file counts a file on the file system, or on an overlay that writes there: it has another device, but the same size.
-func (m *nameless) file(path string, info os.FileInfo) {
+// countFile counts a file on the file system, or on an overlay that writes there: it has another device, but the same size.
+func (m *deletedFiles) countFile(path string, info os.FileInfo) {
 	own := m.device
 	defer func() { m.device = own }()
 	var st unix.Statfs_t
 	if deviceOf(info) != own && unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC && st.Blocks == m.blocks {
 		m.device = deviceOf(info)
 	}
-	m.once(info)
+	m.countOnce(info)
 }

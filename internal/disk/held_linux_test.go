@@ -52,10 +52,10 @@ func TestHeld(t *testing.T) {
 				argv = append(argv[:len(argv)-3:len(argv)-3], "sh", "-c", `env -u RALPH_TEST_HELD "$@"; exit`, "sh")
 			}
 			dir := holder(t, mark, argv...)
-			if got := held(t.Context(), dir, []string{mark}); got.Bytes != 3<<20 || got.Files != 1 || got.Cut {
+			if got := heldByProcesses(t.Context(), dir, []string{mark}); got.Bytes != 3<<20 || got.Files != 1 || got.Cut {
 				t.Errorf("%+v, want one file of 3 MiB", got)
 			}
-			if got := held(t.Context(), dir, []string{mark + "x"}); got != (Amount{}) {
+			if got := heldByProcesses(t.Context(), dir, []string{mark + "x"}); got != (Amount{}) {
 				t.Errorf("another's: %+v", got)
 			}
 		})

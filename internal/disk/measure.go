@@ -19,9 +19,9 @@ type Amount struct {
 
 // Limits of one measurement: the folders may have been made to exhaust it.
 const (
-	deepest  = 200     // levels of nested folders
-	pending  = 4 << 20 // bytes of the paths of folders still to visit
-	manyLots = 1000    // names read at once
+	deepest   = 200     // levels of nested folders
+	pending   = 4 << 20 // bytes of the paths of folders still to visit
+	nameBatch = 1000    // names read at once
 )
 
 // Measure counts what the folders use of the file system that holds place. Missing folders, and files on other file
@@ -93,7 +93,7 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) 
 	defer dir.Close()
 	all = true
 	for ctx.Err() == nil {
-		entries, err := dir.ReadDir(manyLots)
+		entries, err := dir.ReadDir(nameBatch)
 		for _, e := range entries {
 			info, err := e.Info() // lstat, so links are not followed
 			if err != nil || !m.count(info) || !info.IsDir() {
@@ -117,13 +117,13 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) 
 // count adds a file, and reports whether it counts.
 func (m *measure) count(info os.FileInfo) bool {
 	if linksOf(info) > 1 && !info.IsDir() {
-		return m.once(info)
+		return m.countOnce(info)
 	}
 	return m.add(info)
 }
 
-// once is count for a file that may be seen again.
-func (m *measure) once(info os.FileInfo) bool {
+// countOnce is count for a file that may be seen again.
+func (m *measure) countOnce(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || m.seen[st.Ino] || !m.add(info) {
 		return false

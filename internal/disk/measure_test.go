@@ -97,10 +97,10 @@ func TestMeasureLongPaths(t *testing.T) {
 func TestMeasureManyFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for i := range 2*manyLots + 1 {
+	for i := range 2*nameBatch + 1 {
 		fill(t, fmt.Sprintf("%s/%d", dir, i), 0)
 	}
-	if got := Measure(t.Context(), dir, dir); got.Files != 2*manyLots+2 || got.Cut {
+	if got := Measure(t.Context(), dir, dir); got.Files != 2*nameBatch+2 || got.Cut {
 		t.Errorf("%+v", got)
 	}
 }

@@ -95,7 +95,7 @@ func (w *walker) folder(parent *os.Root, name string, level int) {
 // entries visits the entries of a folder, in batches.
 func (w *walker) entries(dir *os.Root, f *os.File, level int) {
 	for {
-		entries, err := f.ReadDir(manyLots)
+		entries, err := f.ReadDir(nameBatch)
 		for _, e := range entries {
 			switch {
 			case level == 1 && strings.HasPrefix(e.Name(), w.prefix):

@@ -27,9 +27,9 @@ type Site struct {
 // the canary first tries wrong assertions and fails only if each of them fails. If one accepts everything, the canary passes.
 func (p Site) Message() string { return p.Suffix + ": this test must fail" }
 
-// like returns a file name for stem that resembles file: with the first of the beginnings and the first of the endings that
+// siblingName returns a file name for stem that resembles file: with the first of the beginnings and the first of the endings that
 // file has.
-func like(file string, beginnings []string, stem string, endings ...string) string {
+func siblingName(file string, beginnings []string, stem string, endings ...string) string {
 	for _, b := range beginnings {
 		if strings.HasPrefix(file, b) {
 			stem = b + stem

@@ -95,7 +95,7 @@ func dotnetCanary(p Site) []Canary {
 	default:
 		return nil
 	}
-	name := strings.TrimSuffix(like(p.Beside, nil, "Checks"+p.Suffix, "Tests.cs", "Test.cs", ".cs"), ".cs")
+	name := strings.TrimSuffix(siblingName(p.Beside, nil, "Checks"+p.Suffix, "Tests.cs", "Test.cs", ".cs"), ".cs")
 	return []Canary{{Path: name + ".cs", Content: []byte("using " + using + `;
 
 ` + class + `public class ` + name + `

@@ -63,7 +63,7 @@ func genericTools() []Tool {
 	testing := func(shell string, words []string, files ...string) []Line {
 		return []Line{{If: []Clue{{Files: files, Words: words}}, Shell: shell}}
 	}
-	fetches := lacking("its rules say what it fetches, if anything", NoSetup, NoHosts, NoCaches, NoReads)
+	fetches := sameReason("its rules say what it fetches, if anything", NoSetup, NoHosts, NoCaches, NoReads)
 	return []Tool{
 		{
 			Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}, Lacks: fetches, Image: Image{Packages: []string{"make"}},
@@ -77,8 +77,8 @@ func genericTools() []Tool {
 			Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}, Lacks: fetches, Image: jsProgram("@go-task/cli"),
 			Gate: testing("task test", []string{"test:"}, "Taskfile.yml", "Taskfile.yaml"),
 		},
-		{Name: "cmake", Markers: []string{"CMakeLists.txt"}, Lacks: lacking("it needs a folder to build in")},
-		{Name: "meson", Markers: []string{"meson.build"}, Lacks: lacking("it needs a folder to build in")},
+		{Name: "cmake", Markers: []string{"CMakeLists.txt"}, Lacks: sameReason("it needs a folder to build in")},
+		{Name: "meson", Markers: []string{"meson.build"}, Lacks: sameReason("it needs a folder to build in")},
 		{
 			Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}, Lacks: fetches, Image: jsProgram("@bazel/bazelisk"),
 			Gate: []Line{{Shell: "bazel test //..."}},

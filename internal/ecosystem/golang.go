@@ -82,14 +82,14 @@ func goTools() []Tool {
 	return []Tool{{
 		Name: "go", Usual: true,
 		Setup: []Line{
-			{If: having("go.work"), Shell: "go mod download && (" + warmWork + ")"},
-			{If: having("go.sum"), Shell: "go mod download && (" + warm + ")"},
+			{If: fileClue("go.work"), Shell: "go mod download && (" + warmWork + ")"},
+			{If: fileClue("go.sum"), Shell: "go mod download && (" + warm + ")"},
 			{Shell: warm},
 		},
 		Note: "container/ring is a small package of Go's standard library. " +
 			"With it, what the first test of the project needs is compiled already.",
 		Gate: []Line{{
-			If:    having("go.work"),
+			If:    fileClue("go.work"),
 			Shell: each + "vet container/ring && " + each + "test container/ring",
 		}, {Shell: "go vet ./... && go test ./..."}},
 		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},

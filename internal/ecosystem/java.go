@@ -85,7 +85,7 @@ func java() Ecosystem {
 
 func javaTools() []Tool {
 	wrapped := func(wrapper, program, arguments string) []Line {
-		return []Line{{If: having(wrapper), Shell: "./" + wrapper + arguments}, {Shell: program + arguments}}
+		return []Line{{If: fileClue(wrapper), Shell: "./" + wrapper + arguments}, {Shell: program + arguments}}
 	}
 	return []Tool{
 		{
@@ -106,7 +106,7 @@ func javaTools() []Tool {
 				NoReads: "it compiles the project",
 			},
 		},
-		{Name: "ant", Markers: []string{"build.xml"}, Lacks: lacking("its targets have no usual names")},
+		{Name: "ant", Markers: []string{"build.xml"}, Lacks: sameReason("its targets have no usual names")},
 	}
 }
 
@@ -131,7 +131,7 @@ func javaCanary(p Site) []Canary {
 	if p.Beside == "" || ending != ".java" && ending != ".kt" {
 		return nil
 	}
-	class := strings.TrimSuffix(like(p.Beside, []string{"Test"}, "Checks"+p.Suffix,
+	class := strings.TrimSuffix(siblingName(p.Beside, []string{"Test"}, "Checks"+p.Suffix,
 		"Tests"+ending, "TestCase"+ending, "Test"+ending, "IT"+ending, ending), ending)
 	s := java().Syntax.Read(p.Text)
 	end := ";\n"

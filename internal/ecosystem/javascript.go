@@ -25,9 +25,9 @@ func javascript() Ecosystem {
 			{Role: Environment, First: true, Files: []string{".turbo/", ".nx/", ".parcel-cache/", ".next/", ".nyc_output/",
 				".eslintcache"},
 				Reason: "is a cache, whose results stand for checks"},
-			{Role: Test, Files: each("*.test.%", "*.spec.%", "*-test.%", "*_test.%", "*-spec.%", "*_spec.%", "*.cy.%",
+			{Role: Test, Files: perExtension("*.test.%", "*.spec.%", "*-test.%", "*_test.%", "*-spec.%", "*_spec.%", "*.cy.%",
 				"test-*.%", "test.%", "spec/**/*.%"), Reason: "holds JavaScript tests"},
-			{Role: Test, Files: each("test/**/*.%", "tests/**/*.%"), Reason: "stands with JavaScript tests"},
+			{Role: Test, Files: perExtension("test/**/*.%", "tests/**/*.%"), Reason: "stands with JavaScript tests"},
 			{Role: Test, Files: []string{"__tests__/", "__snapshots__/", "*.snap", "cypress/", "playwright/"},
 				Reason: "belongs to JavaScript tests"},
 			{Role: TestConfig, Files: []string{"jest.config.*", "jest.setup.*", "jest-*.config.*", "jest.*.config.*",
@@ -54,7 +54,7 @@ func javascript() Ecosystem {
 			"gulp": {"gulpfile.js"}, "grunt": {"Gruntfile.js"},
 		},
 		Interpreters: []string{"node", "deno", "bun", "tsx", "ts-node"},
-		Sources:      each("*.%"),
+		Sources:      perExtension("*.%"),
 		Syntax: lex.Syntax{Templates: true, Regexps: true, Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
@@ -66,11 +66,11 @@ func javascript() Ecosystem {
 			`test . fails ( ="`, `test . failing ( ="`, `test . concurrent ( ="`, `test . serial ( ="`, "it . each",
 			"test . each", "it . for (", "test . for (", "test . skipIf (", "test . runIf (", `t . test ( ="`, `Deno . test (`,
 			`it [ " ] ( ="`, `test [ " ] ( ="`, "it (", "test ("},
-		Skips: jsMarks([]string{"xit (", "xtest (", "xdescribe (", "xcontext (", "xspecify (", "this . skip (", "t . skip (",
+		Skips: memberPatterns([]string{"xit (", "xtest (", "xdescribe (", "xcontext (", "xspecify (", "this . skip (", "t . skip (",
 			"ctx . skip (", "t . todo (", "context . skip (", "skip : true", `skip : "`, "todo : true", `todo : "`,
 			"ignore : true", "pending ("},
 			"skip", "todo", "skipIf", "runIf", "fixme", "fails", "failing"),
-		Focus: jsMarks([]string{"fit (", "fdescribe (", "fcontext (", "ftest (", "only : true"}, "only"),
+		Focus: memberPatterns([]string{"fit (", "fdescribe (", "fcontext (", "ftest (", "only : true"}, "only"),
 		Assertions: []string{"expect (", "expect . %", "assert (", "assert . %", "t . assert . %", "t . is (",
 			"t . deepEqual (", "t . equal (", "t . ok (", "t . throws (", "t . true (", "t . false (", ". should .", "should (",
 			"expectTypeOf (", "assertEquals (", "assertThrows (", "fail (", "throw new"},
@@ -78,8 +78,8 @@ func javascript() Ecosystem {
 			"@playwright/test", "expect", "@testing-library/jest-dom"),
 		// Much code that is not a test contains assertions.
 		Perhaps:      jsImports("assert", "node:assert", "assert/strict", "node:assert/strict"),
-		PerhapsFiles: each("*test*.%", "*assert*.%", "*expect*.%", "check.%", "checks.%", "check-*.%", "*-checks.%"),
-		MainFiles:    append(each("bin/**/*.%", "scripts/**/*.%"), each("cli.%", "main.%")...),
+		PerhapsFiles: perExtension("*test*.%", "*assert*.%", "*expect*.%", "check.%", "checks.%", "check-*.%", "*-checks.%"),
+		MainFiles:    append(perExtension("bin/**/*.%", "scripts/**/*.%"), perExtension("cli.%", "main.%")...),
 		Shapes: []Shape{
 			{Kind: EarlyExit, Has: []string{"process . exit ( 0 )", "process . exit ( )", "process . reallyExit (",
 				"process . exitCode = 0", "process . abort (", "Deno . exit ( 0 )", "Deno . exit ( )"},
@@ -96,7 +96,7 @@ func javascript() Ecosystem {
 		},
 		Retests: []Retest{
 			{Gate: "node --test", Line: "node --test {file}", Unbuilt: jsUnbuilt()},
-			{Root: []string{"package.json"}, Fits: jsTested, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
+			{Root: []string{"package.json"}, Fits: jsHasTestScript, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
 		},
 		Canary: jsCanary,
 	}
@@ -105,8 +105,8 @@ func javascript() Ecosystem {
 // jsUntested is a text in the test script that `npm init` writes. That script always fails.
 const jsUntested = "Error: no test specified"
 
-// jsTested reports whether a package.json has a test script. In a monorepo only the one of the top folder may have it.
-func jsTested(text []byte) bool {
+// jsHasTestScript reports whether a package.json has a test script. In a monorepo only the one of the top folder may have it.
+func jsHasTestScript(text []byte) bool {
 	var project struct{ Scripts map[string]any }
 	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil && !bytes.Contains(text, []byte(jsUntested))
 }
@@ -144,16 +144,16 @@ func jsTools() []Tool {
 	// Projects in containers need no pnpm on this host. It reads npm's settings, so npm can answer instead.
 	npm := registry("npm")
 	npm.Fallback = true
-	yarns := jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn") // a setup line does not show which yarn it runs
+	yarns := jsFetches("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn") // a setup line does not show which yarn it runs
 	return []Tool{
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
-			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
+			Setup:  []Line{{If: fileClue("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
 			Gate:   jsScript("pnpm", "pnpm test", "pnpm -r test"),
 			Hosts:  []Ask{registry("pnpm"), npm},
 			Caches: []string{".local/share/pnpm/store"},
 			Image:  pinnedProgram("pnpm"),
-			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
+			Reads:  jsFetches("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
 		},
 		{
 			Name: "yarn-classic", Markers: []string{"yarn.lock"},
@@ -166,11 +166,11 @@ func jsTools() []Tool {
 			Hosts:  []Ask{registry("yarn")},
 			Caches: []string{".cache/yarn"},
 			Reads:  yarns,
-			Lacks:  lacking("the image has it", NoImage),
+			Lacks:  sameReason("the image has it", NoImage),
 		},
 		{
 			Name: "yarn", Markers: []string{"yarn.lock", ".yarnrc.yml"},
-			Setup: []Line{{If: having("yarn.lock"), Shell: "yarn install --immutable"}},
+			Setup: []Line{{If: fileClue("yarn.lock"), Shell: "yarn install --immutable"}},
 			Gate:  jsScript("yarn", "yarn test", ""),
 			Hosts: []Ask{{
 				Argv: []string{"yarn", "config", "get", "npmRegistryServer"},
@@ -187,11 +187,11 @@ func jsTools() []Tool {
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".bun/install/cache"},
 			Image:  jsProgram("bun"),
-			Reads:  jsReads("bun.lock bun.lockb bunfig.toml", "bun install"),
+			Reads:  jsFetches("bun.lock bun.lockb bunfig.toml", "bun install"),
 		},
 		{
 			Name: "deno", Markers: []string{"deno.json", "deno.jsonc", "deno.lock"},
-			Setup: []Line{{If: having("deno.lock"), Shell: "deno install --frozen"}, {Shell: "deno install --no-lock"}},
+			Setup: []Line{{If: fileClue("deno.lock"), Shell: "deno install --frozen"}, {Shell: "deno install --no-lock"}},
 			Gate: []Line{{ // the task gives the tests their permissions
 				If:    []Clue{{Files: []string{"deno.json", "deno.jsonc"}, Words: []string{`"test": "`, `"test":"`}}},
 				Shell: "deno task test",
@@ -199,12 +199,12 @@ func jsTools() []Tool {
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".cache/deno"},
 			Image:  jsProgram("deno"),
-			Lacks:  lacking("any file of the code may name what it imports", NoReads),
+			Lacks:  sameReason("any file of the code may name what it imports", NoReads),
 		},
 		{
 			Name: "npm", Markers: []string{"package-lock.json", "npm-shrinkwrap.json"}, Usual: true,
 			Setup: []Line{
-				{If: having("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
+				{If: fileClue("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
 				{
 					If:    inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`),
 					Shell: "npm install --no-package-lock --no-audit --no-fund",
@@ -213,8 +213,8 @@ func jsTools() []Tool {
 			Gate:   jsScript("npm", "npm test", "npm test --workspaces --if-present"),
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".npm/_cacache"},
-			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
-			Lacks:  lacking("the image has it", NoImage),
+			Reads:  jsFetches("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
+			Lacks:  sameReason("the image has it", NoImage),
 		},
 	}
 }
@@ -252,8 +252,8 @@ func jsScript(program, test, each string) []Line {
 	return append(lines, Line{If: builds, Shell: build})
 }
 
-// jsReads describes the reads of commands that install packages, with these files of their tool.
-func jsReads(files string, commands ...string) []Fetch {
+// jsFetches describes the reads of commands that install packages, with these files of their tool.
+func jsFetches(files string, commands ...string) []Fetch {
 	return []Fetch{{Commands: commands, Reads: Reads{
 		Files: append(strings.Fields(files), "package.json", ".npmrc", "patches/"),
 		Unless: []string{`"preinstall"`, `"install"`, `"postinstall"`, `"preprepare"`, `"prepare"`, `"postprepare"`, `"prepublish"`,
@@ -266,8 +266,8 @@ func jsUnbuilt() []string {
 	return []string{"Cannot find module", "ERR_MODULE_NOT_FOUND", "does not provide an export named", "SyntaxError"}
 }
 
-// each returns the patterns once for each file extension of JavaScript, which replaces %.
-func each(patterns ...string) []string {
+// perExtension returns the patterns once for each file extension of JavaScript, which replaces %.
+func perExtension(patterns ...string) []string {
 	var out []string
 	for _, p := range patterns {
 		for _, ending := range []string{"js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"} {
@@ -287,8 +287,8 @@ func jsImports(names ...string) (patterns []string) {
 	return patterns
 }
 
-// jsMarks returns the patterns, and patterns of the named members of the functions that declare tests: it.skip, test.only.
-func jsMarks(patterns []string, names ...string) []string {
+// memberPatterns returns the patterns, and patterns of the named members of the functions that declare tests: it.skip, test.only.
+func memberPatterns(patterns []string, names ...string) []string {
 	for _, of := range []string{"it", "test", "describe", "suite", "context", "Deno . test", "specify"} {
 		for _, name := range names {
 			patterns = append(patterns, of+" . "+name, of+` [ "`+name+`" ]`, of+" . concurrent . "+name)
@@ -302,7 +302,7 @@ func jsCanary(p Site) []Canary {
 		return nil // unknown where the runner looks for tests
 	}
 	ending := path.Ext(p.Beside)
-	name := like(p.Beside, []string{"test-", "test_"}, p.Suffix,
+	name := siblingName(p.Beside, []string{"test-", "test_"}, p.Suffix,
 		".test"+ending, ".spec"+ending, "-test"+ending, "_test"+ending, "-spec"+ending, "_spec"+ending, ".cy"+ending, ending)
 	s := javascript().Syntax.Read(p.Text)
 	declare := "test"

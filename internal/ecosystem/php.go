@@ -71,7 +71,7 @@ func phpTools() []Tool {
 		Reads: []Fetch{{Commands: []string{"composer install"}, Reads: Reads{
 			Files: []string{"composer.json", "composer.lock", "auth.json"}, Unless: []string{`"scripts"`, `"classmap"`, `"path"`},
 		}}},
-		Lacks: lacking("only the project's composer.json and lock file say", NoHosts),
+		Lacks: sameReason("only the project's composer.json and lock file say", NoHosts),
 	}}
 }
 
@@ -79,7 +79,7 @@ func phpCanary(p Site) []Canary {
 	if p.Beside == "" {
 		return nil
 	}
-	class := strings.TrimSuffix(like(p.Beside, nil, "Checks"+p.Suffix, "Test.php", "_test.php", ".php"), ".php")
+	class := strings.TrimSuffix(siblingName(p.Beside, nil, "Checks"+p.Suffix, "Test.php", "_test.php", ".php"), ".php")
 	s := php().Syntax.Read(p.Text)
 	if !s.Has("extends %") && s.Has(`it ( "`, `test ( "`) { // Pest
 		return []Canary{{Path: class + ".php",

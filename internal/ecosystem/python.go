@@ -119,9 +119,9 @@ func pythonTools() []Tool {
 	return []Tool{
 		{
 			Name: "uv", Markers: []string{"uv.lock", "uv.toml"},
-			Setup:  []Line{{If: having("uv.lock"), Shell: "uv sync --frozen"}},
+			Setup:  []Line{{If: fileClue("uv.lock"), Shell: "uv sync --frozen"}},
 			Gate:   pythonGate("uv run --frozen "),
-			Hosts:  pipAsks("UV_DEFAULT_INDEX"),
+			Hosts:  pipCommands("UV_DEFAULT_INDEX"),
 			Caches: []string{".cache/uv"},
 			Image:  pythonProgram("uv"),
 			Reads: []Fetch{{Commands: []string{"uv sync"}, Reads: Reads{
@@ -131,27 +131,27 @@ func pythonTools() []Tool {
 		},
 		{
 			Name: "poetry", Markers: []string{"poetry.lock", "poetry.toml"},
-			Setup:  []Line{{If: having("poetry.lock"), Shell: "poetry install --no-interaction"}},
+			Setup:  []Line{{If: fileClue("poetry.lock"), Shell: "poetry install --no-interaction"}},
 			Gate:   pythonGate("poetry run "),
-			Hosts:  pipAsks("PIP_INDEX_URL"),
+			Hosts:  pipCommands("PIP_INDEX_URL"),
 			Caches: []string{".cache/pypoetry/artifacts", ".cache/pypoetry/cache"}, //nolint:misspell // a folder of poetry's
 			Image:  pythonImage("python3-poetry"),
-			Lacks:  lacking("it installs the project itself", NoReads),
+			Lacks:  sameReason("it installs the project itself", NoReads),
 		},
 		{
 			Name: "pdm", Markers: []string{"pdm.lock"},
-			Setup:  []Line{{If: having("pdm.lock"), Shell: "pdm sync"}},
+			Setup:  []Line{{If: fileClue("pdm.lock"), Shell: "pdm sync"}},
 			Gate:   pythonGate("pdm run "),
-			Hosts:  pipAsks("PDM_PYPI_URL"),
+			Hosts:  pipCommands("PDM_PYPI_URL"),
 			Caches: []string{".cache/pdm"},
 			Image:  pythonImage("python3-pdm"),
-			Lacks:  lacking("it installs the project itself", NoReads),
+			Lacks:  sameReason("it installs the project itself", NoReads),
 		},
 		{
 			Name: "pipenv", Markers: []string{"Pipfile", "Pipfile.lock"},
-			Setup: []Line{{If: having("Pipfile.lock"), Shell: "pipenv sync --dev"}},
+			Setup: []Line{{If: fileClue("Pipfile.lock"), Shell: "pipenv sync --dev"}},
 			Gate:  pythonGate("pipenv run "),
-			Hosts: pipAsks("PIP_INDEX_URL"),
+			Hosts: pipCommands("PIP_INDEX_URL"),
 			Image: pythonImage("pipenv"),
 			Lacks: map[Part]string{NoCaches: "it uses that of pip", NoReads: "it may install the project itself"},
 		},
@@ -159,7 +159,7 @@ func pythonTools() []Tool {
 			Name: "pip", Usual: true,
 			Setup:  pipSetup(),
 			Gate:   pipGate(),
-			Hosts:  pipAsks("PIP_INDEX_URL"),
+			Hosts:  pipCommands("PIP_INDEX_URL"),
 			Caches: []string{".cache/pip"},
 			Image:  pythonImage("python3-pytest"), // for gates without a virtual environment
 			Reads: []Fetch{{Lines: []string{"pip install --quiet -r requirements"}, Reads: Reads{
@@ -170,8 +170,8 @@ func pythonTools() []Tool {
 	}
 }
 
-// pipAsks returns the commands that ask pip, for a tool that reads the answer from the named variable.
-func pipAsks(name string) []Ask {
+// pipCommands returns the commands that ask pip, for a tool that reads the answer from the named variable.
+func pipCommands(name string) []Ask {
 	return []Ask{
 		{Argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, Name: name},
 		{
@@ -311,7 +311,7 @@ func pythonCanary(p Site) []Canary {
 	if beside == "" {
 		beside = "test_.py"
 	}
-	name := like(beside, []string{"test_"}, p.Suffix, "_test.py", ".py")
+	name := siblingName(beside, []string{"test_"}, p.Suffix, "_test.py", ".py")
 	if !match.Any([]string{"test_*.py", "*_test.py"}, name) {
 		name = "test_" + p.Suffix + ".py" // beside tests.py
 	}

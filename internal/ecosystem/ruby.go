@@ -78,7 +78,7 @@ func rubyTools() []Tool {
 			Image: Image{Packages: []string{"ruby-dev", "bundler", "gcc", "g++", "make"}},
 			Lacks: map[Part]string{NoHosts: "only the project's Gemfile says", NoCaches: "what it fetches stands with what it installed"},
 		},
-		{Name: "gem", Usual: true, Lacks: lacking("it installs for no project")},
+		{Name: "gem", Usual: true, Lacks: sameReason("it installs for no project")},
 	}
 }
 
@@ -86,7 +86,7 @@ func rubyCanary(p Site) []Canary {
 	if p.Beside == "" {
 		return nil
 	}
-	name := like(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
+	name := siblingName(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
 	s := ruby().Syntax.Read(p.Text)
 	class, library := "Minitest::Test", "minitest/autorun"
 	switch {

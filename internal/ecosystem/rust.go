@@ -72,7 +72,7 @@ func rust() Ecosystem {
 func rustTools() []Tool {
 	return []Tool{{
 		Name: "cargo", Usual: true,
-		Setup: []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
+		Setup: []Line{{If: fileClue("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
 		Lock:  []string{"Cargo.lock"}, MakeLock: "cargo generate-lockfile",
 		Gate:    []Line{{Shell: "cargo test"}},
 		Caches:  []string{".cargo/registry", ".cargo/git/db"},
@@ -81,7 +81,7 @@ func rustTools() []Tool {
 		Reads: []Fetch{{Commands: []string{"cargo fetch"}, Reads: Reads{
 			Files: []string{"Cargo.toml", "Cargo.lock", ".cargo/", "rust-toolchain", "rust-toolchain.toml"},
 		}}},
-		Lacks: lacking("it cannot say which registry it uses", NoHosts),
+		Lacks: sameReason("it cannot say which registry it uses", NoHosts),
 	}}
 }
 

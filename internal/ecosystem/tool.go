@@ -70,8 +70,8 @@ const (
 	NoImage  Part = "image"
 )
 
-// lacking gives one reason for the parts, or for all parts if none are named.
-func lacking(why string, parts ...Part) map[Part]string {
+// sameReason gives one reason for the parts, or for all parts if none are named.
+func sameReason(why string, parts ...Part) map[Part]string {
 	if len(parts) == 0 {
 		parts = []Part{NoSetup, NoGate, NoHosts, NoCaches, NoReads, NoImage}
 	}
@@ -92,8 +92,8 @@ type Line struct {
 // folder. Without words any content fits. A word that begins with a line end also fits the first line.
 type Clue struct{ Files, Words []string }
 
-// having is the clue that one of the files exists.
-func having(files ...string) []Clue { return []Clue{{Files: files}} }
+// fileClue is the clue that one of the files exists.
+func fileClue(files ...string) []Clue { return []Clue{{Files: files}} }
 
 // Ask is a command that asks a tool where it fetches from. The answer is addresses or host names, separated by commas, bars
 // or spaces.

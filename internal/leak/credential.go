@@ -42,8 +42,8 @@ func credential(text []byte) bool {
 	return false
 }
 
-// inWide reports whether the text contains a credential in UTF-16.
-func inWide(text []byte) bool {
+// inUTF16 reports whether the text contains a credential in UTF-16.
+func inUTF16(text []byte) bool {
 	return bytes.IndexByte(text, 0) >= 0 && credential(bytes.ReplaceAll(text, []byte{0}, nil))
 }
 
@@ -66,17 +66,17 @@ func inBase64(text []byte) bool {
 				i = next - 1
 				continue
 			}
-			if inRun(run) {
+			if inBase64Run(run) {
 				return true
 			}
 			run = run[:0]
 		}
 	}
-	return inRun(run)
+	return inBase64Run(run)
 }
 
-// inRun decodes base64 digits from each of the first four positions: the run may begin in other text.
-func inRun(run []byte) bool {
+// inBase64Run decodes base64 digits from each of the first four positions: the run may begin in other text.
+func inBase64Run(run []byte) bool {
 	if len(run) < shortRun {
 		return false
 	}

@@ -6,21 +6,21 @@ import "slices"
 type index struct {
 	fold    *[256]byte // maps each byte to its folded form; 0: ignored
 	escapes bool       // an escape stands for its decoded byte
-	// begins maps the first Shortest bytes of patterns to the patterns, and each shorter prefix to nil. maybe is a Bloom
+	// byPrefix maps the first Shortest bytes of patterns to the patterns, and each shorter prefix to nil. bloom is a Bloom
 	// filter of the full keys, and much faster.
-	begins map[uint64][]string
-	maybe  []bool
+	byPrefix map[uint64][]string
+	bloom    []bool
 	// longest is the length of the longest pattern in bytes.
 	longest int
 }
 
-const maybeBits = 14
+const bloomBits = 14
 
 func newIndex(fold *[256]byte, escapes bool) index {
-	return index{fold: fold, escapes: escapes, begins: map[uint64][]string{}, maybe: make([]bool, 1<<maybeBits)}
+	return index{fold: fold, escapes: escapes, byPrefix: map[uint64][]string{}, bloom: make([]bool, 1<<bloomBits)}
 }
 
-func hash(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (64 - maybeBits) }
+func hash(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (64 - bloomBits) }
 
 // add adds the folded text as a pattern, unless it is too short.
 func (x *index) add(text string) {
@@ -39,12 +39,12 @@ func (x *index) add(text string) {
 	var key uint64
 	for _, c := range pattern[:Shortest-1] {
 		key = key<<8 | uint64(c)
-		x.begins[key] = nil // shorter keys have no patterns
+		x.byPrefix[key] = nil // shorter keys have no patterns
 	}
 	key = key<<8 | uint64(pattern[Shortest-1])
-	x.maybe[hash(key)] = true
-	if !slices.Contains(x.begins[key], string(pattern)) {
-		x.begins[key] = append(x.begins[key], string(pattern))
+	x.bloom[hash(key)] = true
+	if !slices.Contains(x.byPrefix[key], string(pattern)) {
+		x.byPrefix[key] = append(x.byPrefix[key], string(pattern))
 	}
 }
 
@@ -123,7 +123,7 @@ func nibble(c byte) byte {
 // begins that may continue there, and returns that position in open; otherwise open is the end of the text.
 func (x *index) find(text []byte, last bool) (spans []span, open int) {
 	open = len(text)
-	if len(x.begins) == 0 {
+	if len(x.byPrefix) == 0 {
 		return nil, open
 	}
 	var (
@@ -148,11 +148,11 @@ func (x *index) find(text []byte, last bool) (spans []span, open int) {
 		empty = gap{}
 		key = key<<8 | uint64(counts)
 		at[n%Shortest] = i
-		if n++; !x.maybe[hash(key)] {
+		if n++; !x.bloom[hash(key)] {
 			continue
 		}
 		from, to := at[n%Shortest], 0
-		for _, pattern := range x.begins[key] {
+		for _, pattern := range x.byPrefix[key] {
 			end, more := x.match(text[from:], pattern)
 			if more && !last {
 				return spans, from
@@ -164,7 +164,7 @@ func (x *index) find(text []byte, last bool) (spans []span, open int) {
 		}
 	}
 	for short := min(n, Shortest-1); short > 0; short-- {
-		if _, ok := x.begins[key&(1<<(8*short)-1)]; ok {
+		if _, ok := x.byPrefix[key&(1<<(8*short)-1)]; ok {
 			return spans, min(open, at[(n-short)%Shortest])
 		}
 	}
@@ -213,8 +213,8 @@ func (g *gap) ends(c byte) bool {
 
 //nolint:gochecknoglobals // tables, never written
 var (
-	// bytesAsTheyAre keeps every byte, but maps 0 to 0xff, which occurs in no text.
-	bytesAsTheyAre = func() (t [256]byte) {
+	// identityFold keeps every byte, but maps 0 to 0xff, which occurs in no text.
+	identityFold = func() (t [256]byte) {
 		for i := range t {
 			t[i] = byte(i)
 		}

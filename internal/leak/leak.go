@@ -34,7 +34,7 @@ func New(values []string) *Finder {
 
 // Known returns a Finder for the values only.
 func Known(values []string) *Finder {
-	f := &Finder{exact: newIndex(&bytesAsTheyAre, false), letters: newIndex(&lettersOnly, true)}
+	f := &Finder{exact: newIndex(&identityFold, false), letters: newIndex(&lettersOnly, true)}
 	for _, v := range values {
 		if v = strings.TrimSpace(v); len(v) < Shortest {
 			continue
@@ -48,10 +48,10 @@ func Known(values []string) *Finder {
 }
 
 // In reports whether the text contains a secret, encoded or not.
-func (f *Finder) In(text string) bool { return f.in([]byte(text)) }
+func (f *Finder) In(text string) bool { return f.hasMatch([]byte(text)) }
 
-func (f *Finder) in(text []byte) bool {
-	return f.hasValue(text) || f.hasValue(undump(text)) || f.shapes && (credential(text) || inWide(text) || inBase64(text))
+func (f *Finder) hasMatch(text []byte) bool {
+	return f.hasValue(text) || f.hasValue(undump(text)) || f.shapes && (credential(text) || inUTF16(text) || inBase64(text))
 }
 
 func (f *Finder) hasValue(text []byte) bool {
@@ -64,20 +64,20 @@ func (f *Finder) hasValue(text []byte) bool {
 func (f *Finder) find(text []byte, last bool) (spans []span, open int) {
 	spans, open = f.exact.find(text, last)
 	more, begun := f.letters.find(text, last)
-	return apart(append(spans, more...)), min(open, begun)
+	return dropOverlaps(append(spans, more...)), min(open, begun)
 }
 
 // findExact is find for values without other characters between their letters.
 func (f *Finder) findExact(text []byte, last bool) (spans []span, open int) {
 	spans, open = f.exact.find(text, last)
-	return apart(spans), open
+	return dropOverlaps(spans), open
 }
 
 // span is a half-open range of a text.
 type span struct{ from, to int }
 
-// apart drops overlapping spans: the first one wins, and of those with the same start the longest.
-func apart(spans []span) []span {
+// dropOverlaps drops overlapping spans: the first one wins, and of those with the same start the longest.
+func dropOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.from != b.from {
 			return a.from - b.from

@@ -43,7 +43,7 @@ func (s *Scan) add(text []byte) {
 	s.text = append(s.text, text...)
 	s.fresh += len(text)
 	if s.fresh >= max(chunk, s.kept) {
-		s.look()
+		s.scan()
 		kept := s.text[max(0, len(s.text)-s.kept):]
 		s.text = s.text[:copy(s.text, kept)]
 	}
@@ -52,13 +52,13 @@ func (s *Scan) add(text []byte) {
 // End scans the rest of the last file.
 func (s *Scan) End() {
 	if s.fresh > 0 {
-		s.look()
+		s.scan()
 	}
 }
 
-func (s *Scan) look() {
+func (s *Scan) scan() {
 	s.fresh = 0
-	if !s.done && s.finder.in(s.text) {
+	if !s.done && s.finder.hasMatch(s.text) {
 		s.done = true
 		s.found(s.name)
 	}

@@ -7,17 +7,17 @@ import (
 
 // shape describes the format of a kind of credential.
 type shape struct {
-	leads []string // prefixes; at least two bytes that are rare in ordinary text
-	of    *class   // bytes after the prefix
-	least int      // minimum number of these bytes
-	exact bool     // no further letters, digits or underscores may follow
-	mixed bool     // requires a digit and a capital, which hyphenated words rarely have together
-	// inside allows the prefix within a longer word, for unmistakable prefixes.
-	inside bool
-	// whole is a pattern for more complex formats. It is matched from the prefix, and is tried after the other fields.
-	whole *regexp.Regexp
-	// back is the number of bytes before the prefix that belong to the credential; whole is matched from there.
-	back int
+	leads     []string // prefixes; at least two bytes that are rare in ordinary text
+	chars     *class   // bytes after the prefix
+	minLength int      // minimum number of these bytes
+	exact     bool     // no further letters, digits or underscores may follow
+	mixed     bool     // requires a digit and a capital, which hyphenated words rarely have together
+	// withinWord allows the prefix within a longer word, for unmistakable prefixes.
+	withinWord bool
+	// pattern is a pattern for more complex formats. It is matched from the prefix, and is tried after the other fields.
+	pattern *regexp.Regexp
+	// bytesBefore is the number of bytes before the prefix that belong to the credential; pattern is matched from there.
+	bytesBefore int
 	// test replaces all other checks, for formats that no pattern describes. It gets the position of the prefix.
 	test func(text []byte, at int) bool
 }
@@ -30,28 +30,28 @@ func (s *shape) fits(text []byte, i, n int) bool {
 	if s.test != nil {
 		return s.test(text, i)
 	}
-	from := i - s.back
-	if from < 0 || !s.inside && !begins(text, from, text[i+n-1]) {
+	from := i - s.bytesBefore
+	if from < 0 || !s.withinWord && !isWordStart(text, from, text[i+n-1]) {
 		return false
 	}
-	if s.whole != nil {
-		m := s.whole.FindIndex(text[from:min(len(text), from+longestShape)])
+	if s.pattern != nil {
+		m := s.pattern.FindIndex(text[from:min(len(text), from+longestShape)])
 		return m != nil && !placeholder(text[from:from+m[1]])
 	}
 	rest := text[i+n:]
-	if len(rest) < s.least {
+	if len(rest) < s.minLength {
 		return false
 	}
-	for _, c := range rest[:s.least] {
-		if !s.of[c] {
+	for _, c := range rest[:s.minLength] {
+		if !s.chars[c] {
 			return false
 		}
 	}
-	if s.exact && len(rest) > s.least && words[rest[s.least]] || s.mixed && !s.isMixed(rest) {
+	if s.exact && len(rest) > s.minLength && words[rest[s.minLength]] || s.mixed && !s.isMixed(rest) {
 		return false
 	}
-	shown := s.least // the bytes after the minimum may reveal a placeholder
-	for shown < min(len(rest), s.least+2*longestRun) && s.of[rest[shown]] {
+	shown := s.minLength // the bytes after the minimum may reveal a placeholder
+	for shown < min(len(rest), s.minLength+2*longestRun) && s.chars[rest[shown]] {
 		shown++
 	}
 	return !placeholder(rest[:shown])
@@ -61,7 +61,7 @@ func (s *shape) fits(text []byte, i, n int) bool {
 func (s *shape) isMixed(text []byte) bool {
 	digit, upper := false, false
 	for _, c := range text[:min(len(text), longestShape)] {
-		if !s.of[c] {
+		if !s.chars[c] {
 			break
 		}
 		digit, upper = digit || digits[c], upper || upperCase[c]
@@ -69,9 +69,9 @@ func (s *shape) isMixed(text []byte) bool {
 	return digit && upper
 }
 
-// begins reports whether a word may begin at i: after another character than a letter, digit or underscore, after an
+// isWordStart reports whether a word may begin at i: after another character than a letter, digit or underscore, after an
 // escape, or after an underscore if the prefix ends with an underscore or a dash.
-func begins(text []byte, i int, last byte) bool {
+func isWordStart(text []byte, i int, last byte) bool {
 	if i == 0 || !words[text[i-1]] || !words[text[i]] {
 		return true
 	}

@@ -14,7 +14,7 @@ func (f *Finder) Replace(text []byte, by string) []byte {
 		return text
 	}
 	var out bytes.Buffer
-	w := &writer{to: &out, find: f.findExact, by: func(int) string { return by }}
+	w := &writer{out: &out, find: f.findExact, replacement: func(int) string { return by }}
 	_ = w.pass(text, true) // a Buffer never fails
 	return out.Bytes()
 }
@@ -22,26 +22,26 @@ func (f *Finder) Replace(text []byte, by string) []byte {
 // Redact returns a writer that replaces values in a stream as Replace does in a text, however the stream is split. It holds
 // back only a possible start of a value, until more data arrives or it is closed. Close does not close to.
 func (f *Finder) Redact(to io.Writer, by string) io.WriteCloser {
-	return &writer{to: to, find: f.findExact, by: func(int) string { return by }}
+	return &writer{out: to, find: f.findExact, replacement: func(int) string { return by }}
 }
 
 // Mask returns a writer that replaces each value that In finds by as many stars as the value has bytes. It holds back what
 // Redact does, but nothing across an empty line, so that a stream of events is not delayed.
 func (f *Finder) Mask(to io.Writer) io.WriteCloser {
-	return &writer{to: to, find: f.find, by: func(n int) string { return strings.Repeat("*", n) }}
+	return &writer{out: to, find: f.find, replacement: func(n int) string { return strings.Repeat("*", n) }}
 }
 
 type writer struct {
-	to   io.Writer
-	find func(text []byte, last bool) (spans []span, open int)
-	by   func(size int) string
-	held []byte
+	out         io.Writer
+	find        func(text []byte, last bool) (spans []span, open int)
+	replacement func(size int) string
+	pending     []byte
 }
 
-func (w *writer) Write(p []byte) (int, error) { return len(p), w.pass(append(w.held, p...), false) }
+func (w *writer) Write(p []byte) (int, error) { return len(p), w.pass(append(w.pending, p...), false) }
 
 // Close writes the held bytes.
-func (w *writer) Close() error { return w.pass(w.held, true) }
+func (w *writer) Close() error { return w.pass(w.pending, true) }
 
 func (w *writer) pass(text []byte, last bool) error {
 	spans, open := w.find(text, last)
@@ -54,17 +54,17 @@ func (w *writer) pass(text []byte, last bool) error {
 		if s.from >= open {
 			break
 		}
-		out = append(append(out, text[done:s.from]...), w.by(s.to-s.from)...)
+		out = append(append(out, text[done:s.from]...), w.replacement(s.to-s.from)...)
 		done = s.to
 	}
 	if done < open {
 		out = append(out, text[done:open]...)
 		done = open
 	}
-	w.held = bytes.Clone(text[done:])
+	w.pending = bytes.Clone(text[done:])
 	if len(out) == 0 {
 		return nil
 	}
-	_, err := w.to.Write(out)
+	_, err := w.out.Write(out)
 	return err
 }

@@ -20,14 +20,14 @@ const maxPart = 8 << 20
 
 // Answer counts the tokens of one response.
 type Answer struct {
-	decode  func(p []byte) // nil until the first byte that is not white space
-	begun   stated         // from an event that starts an answer: the output is still to come
-	stated  stated
-	size    int64  // bytes received so far
-	reads   int    // number of decoded parts that may contain usage
-	model   string // from the request's path
-	binary  bool
-	skipped bool
+	decode     func(p []byte) // nil until the first byte that is not white space
+	startUsage stated         // from an event that starts an answer: the output is still to come
+	finalUsage stated
+	size       int64  // bytes received so far
+	reads      int    // number of decoded parts that may contain usage
+	model      string // from the request's path
+	binary     bool
+	skipped    bool
 
 	part  part // current part of a document or frame, or line of an event stream
 	data  part // data of one server-sent event
@@ -78,9 +78,9 @@ func (a *Answer) Reads() int { return a.reads }
 // Usage returns the usage stated so far and the model that the answer names, or else the model in the request's path. seen is false
 // if no usage was stated. Of a count that was stated more than once it returns the largest. It does no decoding, so it is cheap.
 func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
-	u, seen = a.stated.usage()
-	begun, first := a.begun.usage()
-	return u.Larger(begun), cmp.Or(string(a.begun.Model), string(a.stated.Model), a.model), seen || first
+	u, seen = a.finalUsage.usage()
+	begun, first := a.startUsage.usage()
+	return u.Larger(begun), cmp.Or(string(a.startUsage.Model), string(a.finalUsage.Model), a.model), seen || first
 }
 
 // Terms are the facts besides model and tokens on which the price of an answer depends.
@@ -91,7 +91,7 @@ type Terms struct {
 
 // Terms returns the terms that the answer has stated so far.
 func (a *Answer) Terms() Terms {
-	t, begun := a.stated.terms(), a.begun.terms()
+	t, begun := a.finalUsage.terms(), a.startUsage.terms()
 	t.HourWrites = max(t.HourWrites, begun.HourWrites)
 	t.Tier = cmp.Or(t.Tier, begun.Tier)
 	return t
@@ -105,7 +105,7 @@ const BytesPerToken = 4
 // cut off. request is the size of the request in bytes.
 func (a *Answer) Estimated(request int64) (u agents.Usage, model string) {
 	u, model, seen := a.Usage()
-	if _, final := a.stated.usage(); final {
+	if _, final := a.finalUsage.usage(); final {
 		return u, model
 	}
 	if !seen {
@@ -154,13 +154,13 @@ func isModel(name string) bool {
 
 // part collects the bytes of one part of the body.
 type part struct {
-	bytes []byte
-	over  bool // longer than maxPart; the bytes were dropped
+	bytes    []byte
+	overlong bool // longer than maxPart; the bytes were dropped
 }
 
 func (p *part) add(b []byte) {
-	if p.over || len(p.bytes)+len(b) > maxPart {
-		p.over, p.bytes = true, nil
+	if p.overlong || len(p.bytes)+len(b) > maxPart {
+		p.overlong, p.bytes = true, nil
 		return
 	}
 	p.bytes = append(p.bytes, b...)
@@ -171,5 +171,5 @@ func (p *part) reset() {
 	if cap(p.bytes) > 64<<10 {
 		p.bytes = nil
 	}
-	p.bytes, p.over = p.bytes[:0], false
+	p.bytes, p.overlong = p.bytes[:0], false
 }

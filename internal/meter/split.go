@@ -11,8 +11,8 @@ import (
 // events reads server-sent events.
 func (a *Answer) events(p []byte) {
 	for until := len(p); ; {
-		if len(p) <= until && a.lines == 0 && len(a.part.bytes) == 0 && !a.part.over {
-			p, until = pass(p)
+		if len(p) <= until && a.lines == 0 && len(a.part.bytes) == 0 && !a.part.overlong {
+			p, until = dropWithoutUsage(p)
 		}
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
@@ -20,19 +20,19 @@ func (a *Answer) events(p []byte) {
 			return
 		}
 		line := p[:end]
-		if len(a.part.bytes) > 0 || a.part.over || len(line) > maxPart {
+		if len(a.part.bytes) > 0 || a.part.overlong || len(line) > maxPart {
 			a.part.add(line)
 			line = a.part.bytes
 		}
-		a.line(bytes.TrimSuffix(line, []byte("\r")), a.part.over)
+		a.line(bytes.TrimSuffix(line, []byte("\r")), a.part.overlong)
 		a.part.reset()
 		p = p[end+1:]
 	}
 }
 
-// pass drops complete events without usage from the beginning of p; nearly all are such. Until no more than until bytes are
+// dropWithoutUsage drops complete events without usage from the beginning of p; nearly all are such. Until no more than until bytes are
 // left, another call could drop nothing more. So no byte is searched twice.
-func pass(p []byte) (rest []byte, until int) {
+func dropWithoutUsage(p []byte) (rest []byte, until int) {
 	if len(p) > maxPart {
 		return p, -1
 	}
@@ -54,25 +54,25 @@ func (a *Answer) line(line []byte, over bool) {
 	case over:
 		a.skipped = true
 	case len(line) == 0:
-		if a.data.over {
+		if a.data.overlong {
 			a.skipped = true
 		} else if a.lines > 1 {
-			a.state(a.data.bytes)
+			a.decodeUsage(a.data.bytes)
 		}
 		a.data.reset()
 		a.lines = 0
 	case isData:
 		a.lines++
 		if a.lines == 1 {
-			a.state(value)
+			a.decodeUsage(value)
 		}
 		a.data.add(value)
 		a.data.add([]byte("\n"))
 	}
 }
 
-// state decodes the JSON of an event that may state usage. Most events state none, or null as in chat completions, and are skipped.
-func (a *Answer) state(event []byte) {
+// decodeUsage decodes the JSON of an event that may state usage. Most events state none, or null as in chat completions, and are skipped.
+func (a *Answer) decodeUsage(event []byte) {
 	for rest := event; ; {
 		_, after, found := bytes.Cut(rest, []byte("usage"))
 		switch {
@@ -88,7 +88,7 @@ func (a *Answer) state(event []byte) {
 
 func (a *Answer) read(text []byte) {
 	a.reads++
-	a.stated.read(text, &a.begun)
+	a.finalUsage.read(text, &a.startUsage)
 }
 
 // document reads one or more JSON values. It splits an outermost array into elements and an object into members, so that
@@ -134,7 +134,7 @@ func (a *Answer) member(last []byte) {
 	a.part.add(last)
 	whole := bytes.TrimSpace(a.part.bytes)
 	switch {
-	case a.part.over:
+	case a.part.overlong:
 		a.skipped = true
 	case len(whole) > 0 && a.object:
 		a.read(append(append([]byte{'{'}, whole...), '}'))
@@ -192,8 +192,8 @@ func (a *Answer) frame(frame []byte) {
 		Bytes []byte `json:"bytes"`
 	}
 	if json.Unmarshal(message.Payload, &chunk) == nil && len(chunk.Bytes) > 0 {
-		a.state(chunk.Bytes)
+		a.decodeUsage(chunk.Bytes)
 		return
 	}
-	a.state(message.Payload)
+	a.decodeUsage(message.Payload)
 }

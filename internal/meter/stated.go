@@ -50,11 +50,11 @@ type tokens struct {
 	Completion    count   `json:"completion_tokens"`
 
 	// Bedrock's Converse.
-	ConverseInput      count `json:"inputTokens"`
-	ConverseOutput     count `json:"outputTokens"`
-	ConverseCacheRead  count `json:"cacheReadInputTokens"`
-	ConverseCacheWrite count `json:"cacheWriteInputTokens"`
-	CacheDetails       hours `json:"cacheDetails"`
+	ConverseInput      count      `json:"inputTokens"`
+	ConverseOutput     count      `json:"outputTokens"`
+	ConverseCacheRead  count      `json:"cacheReadInputTokens"`
+	ConverseCacheWrite count      `json:"cacheWriteInputTokens"`
+	CacheDetails       hourTokens `json:"cacheDetails"`
 }
 
 // details are parts of the input that the input includes.
@@ -152,11 +152,11 @@ func (n *name) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// hours is the number of tokens written to the cache for one hour, summed over Bedrock's list.
-type hours int64
+// hourTokens is the number of tokens written to the cache for one hour, summed over Bedrock's list.
+type hourTokens int64
 
 // UnmarshalJSON never fails.
-func (h *hours) UnmarshalJSON(raw []byte) error {
+func (h *hourTokens) UnmarshalJSON(raw []byte) error {
 	var list []struct {
 		TTL    string `json:"ttl"`
 		Tokens count  `json:"inputTokens"`
@@ -168,7 +168,7 @@ func (h *hours) UnmarshalJSON(raw []byte) error {
 			sum += part.Tokens.n
 		}
 	}
-	*h = max(*h, hours(sum))
+	*h = max(*h, hourTokens(sum))
 	return nil
 }
 

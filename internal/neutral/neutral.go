@@ -10,20 +10,20 @@ import (
 
 // action is an active pattern and its replacement. The replacement does not match the pattern.
 type action struct {
-	find *regexp.Regexp
-	put  string
-	in   *regexp.Regexp // parts of the text in which the pattern is active; nil: everywhere
+	pattern     *regexp.Regexp
+	replacement string
+	scope       *regexp.Regexp // parts of the text in which the pattern is active; nil: everywhere
 }
 
 func (a action) replace(text string) string {
-	if a.in == nil {
-		return a.find.ReplaceAllString(text, a.put)
+	if a.scope == nil {
+		return a.pattern.ReplaceAllString(text, a.replacement)
 	}
-	return a.in.ReplaceAllStringFunc(text, func(part string) string { return a.find.ReplaceAllString(part, a.put) })
+	return a.scope.ReplaceAllStringFunc(text, func(part string) string { return a.pattern.ReplaceAllString(part, a.replacement) })
 }
 
-// all replaces until nothing matches. One pass can miss matches that share a character ("@a@b").
-func (a action) all(text string) (result string, passes int) {
+// replaceAll replaces until nothing matches. One pass can miss matches that share a character ("@a@b").
+func (a action) replaceAll(text string) (result string, passes int) {
 	for {
 		passes++
 		next := a.replace(text)
@@ -67,7 +67,7 @@ func Text(text string) string {
 	for {
 		before := text
 		for _, a := range actions() {
-			text, _ = a.all(text)
+			text, _ = a.replaceAll(text)
 		}
 		if text == before {
 			return text

@@ -72,9 +72,9 @@ func TestLongLists(t *testing.T) {
 	for in, want := range map[string]string{" AB-1": " AB- 1", "/issues/1/1": "/issues/ 1/ 1", "&1": "& 1", " @_@_": " @ _@ _"} {
 		text := "Closes" + strings.Repeat(in, many)
 		for _, a := range actions() {
-			next, passes := a.all(text)
+			next, passes := a.replaceAll(text)
 			if text = next; passes > 3 {
-				t.Errorf("%v takes %d passes over many %q", a.find, passes, in)
+				t.Errorf("%v takes %d passes over many %q", a.pattern, passes, in)
 			}
 		}
 		if wanted := "Closes" + strings.Repeat(want, many); text != wanted || Text(text) != wanted {

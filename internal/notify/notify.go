@@ -107,13 +107,13 @@ type Notifier struct {
 // lane is a channel with its pending messages. One goroutine uses it, except poke and box.
 type lane struct {
 	Channel
-	box   outbox
-	poke  chan struct{}   // wakes the goroutine
-	tries map[string]*try // pending messages by file name
+	box        outbox
+	wakeup     chan struct{}        // wakes the goroutine
+	deliveries map[string]*delivery // pending messages by file name
 }
 
-// try is the state of sending one message.
-type try struct {
+// delivery is the state of sending one message.
+type delivery struct {
 	n    int
 	due  time.Time // time of the next attempt
 	sent bool      // sent, but its file could not be removed
@@ -132,7 +132,7 @@ func New(c Config) *Notifier {
 		return n
 	}
 	for _, channel := range c.Channels {
-		l := &lane{channel, newOutbox(c.Outbox, channel), make(chan struct{}, 1), map[string]*try{}}
+		l := &lane{channel, newOutbox(c.Outbox, channel), make(chan struct{}, 1), map[string]*delivery{}}
 		n.lanes = append(n.lanes, l)
 		n.loops.Go(func() { n.send(ctx, l) })
 	}
@@ -144,16 +144,16 @@ func New(c Config) *Notifier {
 func (n *Notifier) send(ctx context.Context, l *lane) {
 	for {
 		closed := n.isClosed() // no message is added after that
-		n.look(ctx, l, closed)
+		n.sendDue(ctx, l, closed)
 		if closed || ctx.Err() != nil {
 			return
 		}
 		next := lookTime
-		for _, t := range l.tries {
+		for _, t := range l.deliveries {
 			next = min(next, time.Until(t.due))
 		}
 		select {
-		case <-l.poke:
+		case <-l.wakeup:
 		case <-time.After(next):
 		case <-ctx.Done():
 		}
@@ -166,8 +166,8 @@ func (n *Notifier) isClosed() bool {
 	return n.closed
 }
 
-// look tries each message that is due. With all it tries every pending message.
-func (n *Notifier) look(ctx context.Context, l *lane, all bool) {
+// sendDue tries each message that is due. With all it tries every pending message.
+func (n *Notifier) sendDue(ctx context.Context, l *lane, all bool) {
 	old, err := sweep(l.box.dir)
 	if old > 0 {
 		n.c.Log.Warn("notifications left out: older than a week", "number", old)
@@ -176,22 +176,22 @@ func (n *Notifier) look(ctx context.Context, l *lane, all bool) {
 	if err = errors.Join(err, nerr); err != nil {
 		n.c.Log.Warn("notifications not looked for", "error", err)
 	}
-	maps.DeleteFunc(l.tries, func(name string, _ *try) bool { return !slices.Contains(names, name) })
+	maps.DeleteFunc(l.deliveries, func(name string, _ *delivery) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
-		t := l.tries[name]
+		t := l.deliveries[name]
 		if t == nil {
-			t = &try{}
-			l.tries[name] = t
+			t = &delivery{}
+			l.deliveries[name] = t
 		}
 		if ctx.Err() == nil && (all || !t.due.After(time.Now())) && n.sendOne(ctx, l, name, t) {
-			delete(l.tries, name)
+			delete(l.deliveries, name)
 		}
 	}
 }
 
 // sendOne tries a message once and reports whether it is no longer pending.
-func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (over bool) {
-	e, ok, err := l.box.take(name)
+func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *delivery) (over bool) {
+	e, ok, err := l.box.lockAndRead(name)
 	if err != nil {
 		n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
 	}
@@ -205,17 +205,17 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (o
 		cancel()
 	}
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, errFinal)) {
-		if t.again(); t.n == 1 && ctx.Err() == nil {
+		if t.scheduleRetry(); t.n == 1 && ctx.Err() == nil {
 			n.c.Log.Warn("notification not sent yet", "channel", l.Name(), "issue", e.Issue, "error", err)
 		}
-		e.leave()
+		e.unlock()
 		return false
 	}
 	if err != nil {
 		n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", e.Issue, "error", err)
 	}
 	if err := e.done(); err != nil {
-		t.again()
+		t.scheduleRetry()
 		t.sent = true
 		n.c.Log.Warn("notification not removed", "channel", l.Name(), "file", e.path, "error", err)
 		return false
@@ -223,8 +223,8 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (o
 	return true
 }
 
-// again records a failure and schedules the next attempt.
-func (t *try) again() {
+// scheduleRetry records a failure and schedules the next attempt.
+func (t *delivery) scheduleRetry() {
 	t.due = time.Now().Add(min(longest, first<<min(t.n, 20)))
 	t.n++
 }
@@ -242,7 +242,7 @@ func (n *Notifier) Ended(e journal.Event) {
 		m.Reason = n.text(report.Reason(*e.Reason))
 	}
 	m.Text = sentence(n.c.Project, m, e.Outcome)
-	n.tell(m)
+	n.enqueue(m)
 }
 
 // page returns the address of a project page on the dashboard, or "" without a dashboard.
@@ -300,11 +300,11 @@ func (n *Notifier) Problem(line string) {
 	}
 	line = n.text(line)
 	text := cmp.Or(n.c.Project, "the backlog") + " is not worked: " + shortened(line, 400)
-	n.tell(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
+	n.enqueue(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }
 
-// tell adds a message to all channels if one of its reasons is configured.
-func (n *Notifier) tell(m Message) {
+// enqueue adds a message to all channels if one of its reasons is configured.
+func (n *Notifier) enqueue(m Message) {
 	if !slices.ContainsFunc(m.On, func(on string) bool { return slices.Contains(n.c.On, on) }) {
 		return
 	}
@@ -325,7 +325,7 @@ func (n *Notifier) tell(m Message) {
 
 func (l *lane) wake() {
 	select {
-	case l.poke <- struct{}{}:
+	case l.wakeup <- struct{}{}:
 	default:
 	}
 }

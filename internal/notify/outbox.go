@@ -33,9 +33,9 @@ const (
 
 // Prefix and suffixes of file names.
 const (
-	temporary = ".new-" // not yet complete
-	waiting   = ".json"
-	damaged   = ".damaged"
+	temporary     = ".new-" // not yet complete
+	messageSuffix = ".json"
+	damaged       = ".damaged"
 )
 
 var errFull = errors.New("too many wait")
@@ -75,7 +75,7 @@ func (o outbox) add(m Message) error {
 		return err
 	}
 	unique := strings.TrimPrefix(filepath.Base(f.Name()), temporary)
-	path := filepath.Join(o.dir, fmt.Sprintf("%s%020d-%s%s", o.channel, time.Now().UnixNano(), unique, waiting))
+	path := filepath.Join(o.dir, fmt.Sprintf("%s%020d-%s%s", o.channel, time.Now().UnixNano(), unique, messageSuffix))
 	_, err = f.Write(text)
 	if err == nil {
 		err = f.Sync()
@@ -105,16 +105,16 @@ func (o outbox) names() (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), o.channel) && strings.HasSuffix(e.Name(), waiting) {
+		if strings.HasPrefix(e.Name(), o.channel) && strings.HasSuffix(e.Name(), messageSuffix) {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
 }
 
-// take locks and reads a message. ok is false if another process is sending it or has sent it. A file that does not contain
+// lockAndRead locks and reads a message. ok is false if another process is sending it or has sent it. A file that does not contain
 // a message is renamed, and the error names it.
-func (o outbox) take(name string) (e entry, ok bool, err error) {
+func (o outbox) lockAndRead(name string) (e entry, ok bool, err error) {
 	e.path = filepath.Join(o.dir, name)
 	f, err := os.OpenFile(e.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,8 +156,8 @@ func (o outbox) take(name string) (e entry, ok bool, err error) {
 // done removes a message that has been sent or dropped.
 func (e entry) done() error { return errors.Join(os.Remove(e.path), e.file.Close()) }
 
-// leave unlocks a message for a later attempt.
-func (e entry) leave() { _ = e.file.Close() }
+// unlock unlocks a message for a later attempt.
+func (e entry) unlock() { _ = e.file.Close() }
 
 // sweep removes files of any channel that are too old, except locked ones, and returns the number of removed messages.
 func sweep(dir string) (old int, err error) {
@@ -177,7 +177,7 @@ func sweep(dir string) (old int, err error) {
 		}
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			rerr := os.Remove(path)
-			if err = errors.Join(err, rerr); rerr == nil && strings.HasSuffix(path, waiting) {
+			if err = errors.Join(err, rerr); rerr == nil && strings.HasSuffix(path, messageSuffix) {
 				old++
 			}
 		}

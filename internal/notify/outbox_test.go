@@ -203,7 +203,7 @@ func TestOutboxBounds(t *testing.T) {
 		if len(names) != queued || !strings.Contains(log.String(), errFull.Error()) {
 			t.Fatalf("%d wait\n%s", len(names), log.String())
 		}
-		for _, name := range []string{temporary + "1", "other-1" + waiting + damaged} {
+		for _, name := range []string{temporary + "1", "other-1" + messageSuffix + damaged} {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -236,18 +236,18 @@ func TestDamagedOutbox(t *testing.T) {
 	}
 	texts := map[string]string{"1": `{"id":"2","text":"torn`, "2": "", "3": "{}", "4": "\x00\x00\x00", "5": `{"id":"5","text":"` + strings.Repeat("x", outboxSize) + `"}`}
 	for name, text := range texts {
-		if err := os.WriteFile(filepath.Join(dir, box.channel+name+waiting), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, box.channel+name+messageSuffix), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other-1"+waiting), nil, 0o600); err != nil { // another channel's file
+	if err := os.WriteFile(filepath.Join(dir, "other-1"+messageSuffix), nil, 0o600); err != nil { // another channel's file
 		t.Fatal(err)
 	}
 	n := open(dir, &log, f)
 	n.Close()
-	want := []string{"other-1" + waiting}
+	want := []string{"other-1" + messageSuffix}
 	for name := range texts {
-		aside := box.channel + name + waiting + damaged
+		aside := box.channel + name + messageSuffix + damaged
 		want = append(want, aside)
 		if !strings.Contains(log.String(), filepath.Join(dir, aside)) {
 			t.Errorf("%s is not named\n%s", aside, log.String())

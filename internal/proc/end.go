@@ -33,7 +33,7 @@ func KillParts(ctx context.Context, mark string) error { return killMarked(ctx, 
 
 // Parts lists the processes that KillParts would kill. It does not stop them.
 func Parts(ctx context.Context, mark string) (pids []int, err error) {
-	t := tree{needle: markName + "=" + mark, parts: true, spare: true}
+	t := tree{needle: markName + "=" + mark, parts: true, listOnly: true}
 	var unsure map[int]uint64 // candidates of the first scan that may still turn out to be members
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -87,7 +87,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 	t.signalGroup(unix.SIGSTOP)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		alive, doubtful, err := t.scan()
-		if exhausted(err) && time.Since(began) < endLimit { // other processes of ours will close files
+		if isResourceError(err) && time.Since(began) < endLimit { // other processes of ours will close files
 			if err := sleep(ctx, pause); err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 		for _, p := range alive {
 			p.signal(unix.SIGKILL)
 		}
-		if left := stubborn(alive, seen); len(left) > 0 {
+		if left := longAlive(alive, seen); len(left) > 0 {
 			return survivors(left)
 		}
 		if len(alive) > 0 && time.Since(began) > stormLimit {
@@ -129,8 +129,8 @@ type identity struct {
 	started uint64
 }
 
-// stubborn returns the processes first seen alive more than endLimit ago. seen maps each to that time, and is updated.
-func stubborn(alive []process, seen map[identity]time.Time) (left []process) {
+// longAlive returns the processes first seen alive more than endLimit ago. seen maps each to that time, and is updated.
+func longAlive(alive []process, seen map[identity]time.Time) (left []process) {
 	now := time.Now()
 	for _, p := range alive {
 		id := identity{p.pid, p.started}

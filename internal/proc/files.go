@@ -17,7 +17,7 @@ func OpenFiles() (uint64, error) {
 	return l.Cur, nil
 }
 
-// exhausted reports whether err comes from a lack of resources here, not from the process that was inspected.
-func exhausted(err error) bool {
+// isResourceError reports whether err comes from a lack of resources here, not from the process that was inspected.
+func isResourceError(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

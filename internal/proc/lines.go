@@ -18,10 +18,10 @@ type Lines struct {
 	line func([]byte)
 	max  int
 	// exact: a "\r" before the "\n" is part of the line.
-	exact bool
-	buf   []byte // start of a line that spans writes
-	over  bool   // the line is at the limit; its rest is dropped
-	cut   int
+	exact     bool
+	buf       []byte // start of a line that spans writes
+	truncated bool   // the line is at the limit; its rest is dropped
+	cut       int
 }
 
 // NewLines returns a Lines that calls line with each line, without its end ("\n" or "\r\n"). The slice is valid only during
@@ -42,11 +42,11 @@ func (l *Lines) Write(p []byte) (int, error) {
 			l.keep(p)
 			return n, nil
 		}
-		if len(l.buf) == 0 && !l.over && i <= l.max {
+		if len(l.buf) == 0 && !l.truncated && i <= l.max {
 			l.line(l.trim(p[:i]))
 		} else {
 			l.keep(p[:i])
-			l.emit(!l.over)
+			l.emit(!l.truncated)
 		}
 		p = p[i+1:]
 	}
@@ -54,7 +54,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 
 // Close emits an unterminated last line. The Lines may be reused after it.
 func (l *Lines) Close() error {
-	if len(l.buf) > 0 || l.over {
+	if len(l.buf) > 0 || l.truncated {
 		l.emit(false)
 	}
 	return nil
@@ -65,11 +65,11 @@ func (l *Lines) Cut() int { return l.cut }
 
 // keep appends p to the current line, up to the limit.
 func (l *Lines) keep(p []byte) {
-	if l.over || len(p) == 0 {
+	if l.truncated || len(p) == 0 {
 		return
 	}
 	if room := l.max - len(l.buf); len(p) > room {
-		p, l.over = p[:room], true
+		p, l.truncated = p[:room], true
 		l.cut++
 	}
 	if need := len(l.buf) + len(p); need > cap(l.buf) {
@@ -88,7 +88,7 @@ func (l *Lines) emit(trim bool) {
 		line = l.trim(line)
 	}
 	l.line(line)
-	l.over = false
+	l.truncated = false
 	if cap(l.buf) > keptBuffer {
 		l.buf = nil
 	}

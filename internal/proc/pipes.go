@@ -22,14 +22,14 @@ const (
 // intermediary can stall or alter the data, and a process that escapes the killing cannot block the waiting caller. One
 // goroutine calls the methods, in the order in which they are declared.
 type Pipes struct {
-	input   io.Reader
-	writers [2]io.Writer
-	ends    [3]*os.File // the process's ends
-	stdin   *os.File    // our end; nil without input
-	outputs [2]*os.File // our ends; nil where nothing is copied
-	copying sync.WaitGroup
-	fed     chan struct{} // closed when copying of the input has ended; nil without input
-	failed  chan error    // receives the error of the input
+	input       io.Reader
+	writers     [2]io.Writer
+	ends        [3]*os.File // the process's ends
+	stdin       *os.File    // our end; nil without input
+	outputs     [2]*os.File // our ends; nil where nothing is copied
+	copying     sync.WaitGroup
+	inputCopied chan struct{} // closed when copying of the input has ended; nil without input
+	failed      chan error    // receives the error of the input
 }
 
 // OpenPipes opens the pipes. A nil reader or writer is the null device. If stdout and stderr are the same writer, they
@@ -75,7 +75,7 @@ func Same(a, b io.Writer) bool {
 
 // Chown changes the owner of the pipes to the process's user, who can then reopen them by name, such as /dev/stdout.
 func (p *Pipes) Chown(uid, gid int) error {
-	for _, file := range p.ours() {
+	for _, file := range p.parentEnds() {
 		if file != nil {
 			if err := file.Chown(uid, gid); err != nil {
 				return err
@@ -99,19 +99,19 @@ func (p *Pipes) CloseEnds() {
 
 // Abandon closes our ends; it replaces Start when no process was started.
 func (p *Pipes) Abandon() {
-	for _, file := range p.ours() {
+	for _, file := range p.parentEnds() {
 		if file != nil {
 			_ = file.Close()
 		}
 	}
 }
 
-func (p *Pipes) ours() [3]*os.File { return [3]*os.File{p.stdin, p.outputs[0], p.outputs[1]} }
+func (p *Pipes) parentEnds() [3]*os.File { return [3]*os.File{p.stdin, p.outputs[0], p.outputs[1]} }
 
 // Start starts copying in the background.
 func (p *Pipes) Start() {
 	if p.stdin != nil {
-		p.fed, p.failed = make(chan struct{}), make(chan error, 1)
+		p.inputCopied, p.failed = make(chan struct{}), make(chan error, 1)
 		go p.feed()
 	}
 	for i, w := range p.writers {
@@ -127,7 +127,7 @@ func (p *Pipes) Failed() <-chan error { return p.failed }
 // feed copies the input to the process. It closes the pipe only after the whole input: a process must not mistake a
 // truncated input for a complete one.
 func (p *Pipes) feed() {
-	defer close(p.fed)
+	defer close(p.inputCopied)
 	_, err := io.Copy(p.stdin, p.input)
 	switch {
 	case err == nil:
@@ -155,14 +155,14 @@ func (p *Pipes) Finish() {
 	}
 	p.copying.Wait()
 	p.Abandon()
-	if p.fed == nil {
+	if p.inputCopied == nil {
 		return
 	}
 	select {
-	case <-p.fed:
+	case <-p.inputCopied:
 	default:
 		select {
-		case <-p.fed:
+		case <-p.inputCopied:
 		case <-time.After(lateInput):
 		}
 	}

@@ -34,7 +34,7 @@ func processes() ([]process, error) {
 			continue
 		}
 		p, err := inspect(pid)
-		if exhausted(err) {
+		if isResourceError(err) {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
 		if err == nil && !p.kernel { // an error means that it has just ended, or may not be seen
@@ -62,7 +62,7 @@ func environment(pid int, buf []byte) (env []byte, unsure bool) {
 		buf = buf[:cap(buf)]
 		n, err := readFile(file, buf)
 		if err != nil {
-			return buf[:0], exhausted(err) // else not readable for us, or ended
+			return buf[:0], isResourceError(err) // else not readable for us, or ended
 		}
 		if n == 0 {
 			if midExec(pid) {

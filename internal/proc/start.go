@@ -59,7 +59,7 @@ func start(s *Spec) (*child, error) {
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	if s.Tied {
-		tie(attr.Sys)
+		setDeathSignal(attr.Sys)
 	}
 	pid, err := forkExec(path, s.Argv, &attr)
 	c.files.CloseEnds()

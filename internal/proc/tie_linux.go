@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tie makes the process get SIGTERM when the starting thread dies. Run locks its thread until the process has ended.
-func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
+// setDeathSignal makes the process get SIGTERM when the starting thread dies. Run locks its thread until the process has ended.
+func setDeathSignal(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
 // limitMemory limits the data memory of a process (RLIMIT_DATA). Read-only file mappings do not count.
 func limitMemory(pid int, most uint64) error {

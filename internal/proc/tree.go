@@ -22,28 +22,28 @@ type tree struct {
 	needle string // "NAME=value" in the environment; empty: match the group only
 	parts  bool   // also match values that begin with the needle's and a "-"
 
-	spare bool // only list members; do not stop them
+	listOnly bool // only list members; do not stop them
 
-	known map[int]uint64 // members seen so far: PID and started
-	grew  bool           // the last listing had a new living member
-	began uint64         // start time of root; older processes are skipped
+	members  map[int]uint64 // members seen so far: PID and started
+	foundNew bool           // the last listing had a new living member
+	began    uint64         // start time of root; older processes are skipped
 }
 
-// mostLooks bounds the listings of one scan, in case processes start others faster than they can be stopped.
-const mostLooks = 10
+// maxListings bounds the listings of one scan, in case processes start others faster than they can be stopped.
+const maxListings = 10
 
 // scan returns the living members of the tree, without this process, and the processes (PID and start time) whose
 // membership is still unknown. It repeats the listing until there is no new member: before a member was stopped, it may
 // have started a child that only its living parent identifies.
 func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
-	if t.known == nil {
-		t.known = make(map[int]uint64)
+	if t.members == nil {
+		t.members = make(map[int]uint64)
 	}
 	var all []process
 	var now map[int]process
-	t.grew = true
-	for looks := 0; t.grew && looks < mostLooks; looks++ {
-		t.grew = false
+	t.foundNew = true
+	for looks := 0; t.foundNew && looks < maxListings; looks++ {
+		t.foundNew = false
 		if all, err = processes(); err != nil {
 			return nil, nil, err
 		}
@@ -52,29 +52,29 @@ func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
 			now[p.pid] = p
 		}
 		t.began = now[t.root].started
-		doubtful = t.learnMarked(all, now)
-		t.learnKin(all, now)
+		doubtful = t.addMarked(all, now)
+		t.addRelatives(all, now)
 	}
 	for _, p := range all {
-		if !p.zombie && t.knows(p.pid, now) {
+		if !p.zombie && t.isMember(p.pid, now) {
 			alive = append(alive, p)
 		}
 	}
 	return alive, doubtful, nil
 }
 
-// learnMarked records the processes with the needle, and returns those that are undecided.
-func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int]uint64) {
+// addMarked records the processes with the needle, and returns those that are undecided.
+func (t *tree) addMarked(all []process, now map[int]process) (doubtful map[int]uint64) {
 	doubtful = make(map[int]uint64)
 	self, env := os.Getpid(), make([]byte, 16<<10)
 	for _, p := range all {
-		if p.pid == self || p.zombie || steadyStarts && p.started < t.began || t.knows(p.pid, now) {
+		if p.pid == self || p.zombie || steadyStarts && p.started < t.began || t.isMember(p.pid, now) {
 			continue
 		}
 		var unsure bool
 		env, unsure = environment(p.pid, env)
 		if contains(env, t.needle, t.parts) {
-			t.learn(p)
+			t.addMember(p)
 		}
 		if unsure {
 			doubtful[p.pid] = p.started
@@ -83,42 +83,42 @@ func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int
 	return doubtful
 }
 
-// learnKin records the root's group and session, and the children and sessions of members, transitively.
-func (t *tree) learnKin(all []process, now map[int]process) {
+// addRelatives records the root's group and session, and the children and sessions of members, transitively.
+func (t *tree) addRelatives(all []process, now map[int]process) {
 	self := os.Getpid()
 	for added := true; added; {
 		added = false
 		for _, p := range all {
-			if p.pid == self || t.knows(p.pid, now) {
+			if p.pid == self || t.isMember(p.pid, now) {
 				continue
 			}
-			if t.inGroup(p) || t.knows(p.parent, now) || t.inSession(p, now) {
-				t.learn(p)
+			if t.inGroup(p) || t.isMember(p.parent, now) || t.inSession(p, now) {
+				t.addMember(p)
 				added = true
 			}
 		}
 	}
 }
 
-// learn records a member. Unless spare is set, it stops the member, so that it cannot start others during the scan.
-func (t *tree) learn(p process) {
-	t.known[p.pid] = p.started
-	t.grew = t.grew || !p.zombie
-	if !p.zombie && p.group != t.root && !t.spare {
+// addMember records a member. Unless spare is set, it stops the member, so that it cannot start others during the scan.
+func (t *tree) addMember(p process) {
+	t.members[p.pid] = p.started
+	t.foundNew = t.foundNew || !p.zombie
+	if !p.zombie && p.group != t.root && !t.listOnly {
 		p.signal(unix.SIGSTOP)
 	}
 }
 
-// knows reports whether the process that now has the PID is a known member.
-func (t *tree) knows(pid int, now map[int]process) bool {
-	started, ok := t.known[pid]
+// isMember reports whether the process that now has the PID is a known member.
+func (t *tree) isMember(pid int, now map[int]process) bool {
+	started, ok := t.members[pid]
 	return ok && now[pid].started == started
 }
 
 // inSession reports whether a process belongs to a session that a member created, even if that member has ended: a PID is
 // not reused while it is the id of a session with processes. This finds a child that started while its parent was killed.
 func (t *tree) inSession(p process, now map[int]process) bool {
-	began, ok := t.known[p.session]
+	began, ok := t.members[p.session]
 	leader, alive := now[p.session]
 	return ok && p.started >= began && (!alive || leader.started == began)
 }

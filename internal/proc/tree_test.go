@@ -289,13 +289,13 @@ func TestOrphansOfASession(t *testing.T) {
 		{"the session is older", map[int]uint64{20: 310}, []process{orphan}, false},
 		{"no member began it", map[int]uint64{21: 200}, []process{orphan}, false},
 	} {
-		tr := tree{known: c.known, spare: true}
+		tr := tree{members: c.known, listOnly: true}
 		now := map[int]process{}
 		for _, p := range c.all {
 			now[p.pid] = p
 		}
-		tr.learnKin(c.all, now)
-		if got := tr.knows(30, now); got != c.want || tr.knows(40, now) {
+		tr.addRelatives(c.all, now)
+		if got := tr.isMember(30, now); got != c.want || tr.isMember(40, now) {
 			t.Errorf("%s: a member: %v", c.name, got)
 		}
 	}
@@ -320,7 +320,7 @@ func TestStubborn(t *testing.T) {
 	now := time.Now()
 	seen := map[identity]time.Time{{1, 10}: now.Add(-2 * endLimit), {2, 10}: now.Add(-endLimit / 2), {3, 10}: now.Add(-2 * endLimit)}
 	alive := []process{{pid: 1, started: 10}, {pid: 2, started: 10}, {pid: 3, started: 11}, {pid: 4, started: 10}}
-	if left := stubborn(alive, seen); len(left) != 1 || left[0].pid != 1 {
+	if left := longAlive(alive, seen); len(left) != 1 || left[0].pid != 1 {
 		t.Errorf("stubborn are %+v, want only process 1", left)
 	}
 }

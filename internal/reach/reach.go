@@ -17,8 +17,8 @@ const (
 	Never                // always forbidden: link-local and cloud metadata, multicast, reserved
 )
 
-// judged is a range of addresses with its class.
-type judged struct {
+// classifiedRange is a range of addresses with its class.
+type classifiedRange struct {
 	prefix netip.Prefix
 	reach  Reach
 }
@@ -26,10 +26,10 @@ type judged struct {
 // ranges lists the non-public ranges, after IANA's special-purpose registries; the first match wins.
 //
 //nolint:gochecknoglobals // read-only table
-var ranges = sync.OnceValue(func() (all []judged) {
+var ranges = sync.OnceValue(func() (all []classifiedRange) {
 	add := func(r Reach, prefixes ...string) {
 		for _, p := range prefixes {
-			all = append(all, judged{netip.MustParsePrefix(p), r})
+			all = append(all, classifiedRange{netip.MustParsePrefix(p), r})
 		}
 	}
 	// Metadata and host services of clouds, within ranges that are otherwise private or public.

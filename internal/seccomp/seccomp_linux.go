@@ -70,8 +70,8 @@ func Install(extra ...Rule) error {
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// creates are the flags of open for which its mode argument matters. O_TMPFILE includes the bit of O_DIRECTORY.
-const creates = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+// createFlags are the flags of open for which its mode argument matters. O_TMPFILE includes the bit of O_DIRECTORY.
+const createFlags = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // base returns the rules of every filter.
 func base() []Rule {
@@ -96,7 +96,7 @@ func base() []Rule {
 			{unix.SYS_FCHMODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
 			{unix.SYS_FCHMODAT2, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
 			{unix.SYS_MKNODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
-			{unix.SYS_OPENAT, unix.EPERM, []Condition{Bits(2, creates), Bits(3, unix.S_ISUID)}},
+			{unix.SYS_OPENAT, unix.EPERM, []Condition{Bits(2, createFlags), Bits(3, unix.S_ISUID)}},
 		})
 	return append(rules, rulesHere()...)
 }
@@ -145,7 +145,7 @@ func program(extra []Rule) []unix.SockFilter {
 		p = append(p, r.program()...)
 	}
 	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
-		p = append(p, only(call, families())...)
+		p = append(p, allowValues(call, families())...)
 	}
 	return append(p, answer(unix.SECCOMP_RET_ALLOW))
 }
@@ -163,8 +163,8 @@ func (r Rule) program() []unix.SockFilter {
 	return append(p, answer(refusal(r.Errno)), load(offsetCall))
 }
 
-// only allows a call only with one of these values as first argument.
-func only(call uint32, values []uint32) []unix.SockFilter {
+// allowValues allows a call only with one of these values as first argument.
+func allowValues(call uint32, values []uint32) []unix.SockFilter {
 	p := []unix.SockFilter{jump(unix.BPF_JEQ, call, 0, uint8(len(values)+3)), load(offsetArgs)}
 	for i, v := range values {
 		p = append(p, jump(unix.BPF_JEQ, v, uint8(len(values)-i), 0))

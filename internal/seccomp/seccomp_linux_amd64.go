@@ -21,6 +21,6 @@ func rulesHere() []Rule {
 		{unix.SYS_CHMOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
 		{unix.SYS_CREAT, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
 		{unix.SYS_MKNOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
-		{unix.SYS_OPEN, unix.EPERM, []Condition{Bits(1, creates), Bits(2, unix.S_ISUID)}},
+		{unix.SYS_OPEN, unix.EPERM, []Condition{Bits(1, createFlags), Bits(2, unix.S_ISUID)}},
 	}
 }

@@ -64,9 +64,9 @@ type filter struct {
 	removed []string
 }
 
-// each yields the members of an object, with normalised keys and including duplicate keys, or the elements of an array with
+// members yields the members of an object, with normalised keys and including duplicate keys, or the elements of an array with
 // empty keys. It yields nothing for other values.
-func each(v gjson.Result) iter.Seq2[string, gjson.Result] {
+func members(v gjson.Result) iter.Seq2[string, gjson.Result] {
 	return func(yield func(string, gjson.Result) bool) {
 		if v.IsObject() || v.IsArray() {
 			v.ForEach(func(key, value gjson.Result) bool { return yield(plainWord(key.Str), value) })
@@ -83,7 +83,7 @@ func (f *filter) request(v gjson.Result, depth int) error {
 		return &Error{"a request in too many others"}
 	}
 	var chosen, gone []string
-	for key, value := range each(v) {
+	for key, value := range members(v) {
 		var names []string
 		var err error
 		switch key {
@@ -91,7 +91,7 @@ func (f *filter) request(v gjson.Result, depth int) error {
 			names, err = f.tools(value)
 			gone = append(gone, names...)
 		case "toolchoice":
-			names, err = choice(value)
+			names, err = selectedTools(value)
 			chosen = append(chosen, names...)
 		case "mcpservers":
 			if strings.Contains(value.Raw, "{") {
@@ -120,8 +120,8 @@ func (f *filter) request(v gjson.Result, depth int) error {
 
 // batch checks a list of requests.
 func (f *filter) batch(v gjson.Result, depth int) error {
-	for _, item := range each(v) {
-		for key, value := range each(item) {
+	for _, item := range members(v) {
+		for key, value := range members(item) {
 			if key == "params" || key == "body" || key == "request" {
 				if err := f.request(value, depth+1); err != nil {
 					return err
@@ -143,7 +143,7 @@ func (f *filter) tools(v gjson.Result) (gone []string, err error) {
 	}
 	var kept []string
 	left := ""
-	for _, tool := range each(v) {
+	for _, tool := range members(v) {
 		kind, own, apart := serverTool(tool, 0)
 		switch {
 		case kind == "":
@@ -172,7 +172,7 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 	if depth > deepest {
 		return &Error{"content in too much other content"}
 	}
-	for key, value := range each(v) {
+	for key, value := range members(v) {
 		switch key {
 		case "":
 			if v.IsArray() {
@@ -196,7 +196,7 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 
 // source checks the source of an image, document or file.
 func (f *filter) source(v gjson.Result, depth int) (err error) {
-	for key, value := range each(v) {
+	for key, value := range members(v) {
 		switch key {
 		case "url", "fileuri":
 			err = link(value, depth)
@@ -215,7 +215,7 @@ func link(v gjson.Result, depth int) error {
 	if address := plainWord(strings.TrimSpace(v.Str)); address != "" && !strings.HasPrefix(address, "data:") || depth > deepest {
 		return &Error{"the address of an image or file"}
 	}
-	for key, value := range each(v) {
+	for key, value := range members(v) {
 		if key == "url" {
 			if err := link(value, depth+1); err != nil {
 				return err
@@ -240,10 +240,10 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 		return "a group of tools in too many others", nil, false
 	}
 	apart = true
-	for key, value := range each(tool) {
+	for key, value := range members(tool) {
 		switch key {
 		case "type":
-			if runsThere(value.Str) {
+			if isServerSide(value.Str) {
 				kind = value.Str
 			}
 		case "name", "serverlabel":
@@ -253,13 +253,13 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 		case "functiondeclarations":
 			apart = false
 		case "environment": // of a shell tool
-			for key, value := range each(value) {
+			for key, value := range members(value) {
 				if key == "type" && strings.HasPrefix(plainWord(value.Str), "container") {
 					kind = "a shell in a container of the service"
 				}
 			}
 		case "tools": // a namespace of tools
-			for _, nested := range each(value) {
+			for _, nested := range members(value) {
 				if k, _, _ := serverTool(nested, depth+1); k != "" {
 					return k, nil, false
 				}
@@ -269,8 +269,8 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 	return kind, own, apart
 }
 
-// runsThere reports whether the service runs tools of this type with access to the internet.
-func runsThere(kind string) bool {
+// isServerSide reports whether the service runs tools of this type with access to the internet.
+func isServerSide(kind string) bool {
 	kind = plainWord(kind)
 	for _, begin := range []string{"websearch", "webfetch", "codeexecution", "codeinterpreter", "mcp", "urlcontext", "googlesearch"} {
 		if strings.HasPrefix(kind, begin) {
@@ -280,12 +280,12 @@ func runsThere(kind string) bool {
 	return false
 }
 
-// choice returns the names of the tools that the request selects. It rejects the selection of a tool that the service runs.
-func choice(v gjson.Result) (names []string, err error) {
+// selectedTools returns the names of the tools that the request selects. It rejects the selection of a tool that the service runs.
+func selectedTools(v gjson.Result) (names []string, err error) {
 	if kind, _, _ := serverTool(v, 0); kind != "" {
 		return nil, &Error{kind}
 	}
-	for key, value := range each(v) {
+	for key, value := range members(v) {
 		if key == "name" {
 			names = append(names, value.Str)
 		}

@@ -52,22 +52,22 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err != nil {
 		return Board{}, err
 	}
-	p.looking.Lock()
-	defer p.looking.Unlock()
-	if !p.moved.Swap(false) && time.Since(p.looked) < boardAge {
+	p.boardMu.Lock()
+	defer p.boardMu.Unlock()
+	if !p.boardOutdated.Swap(false) && time.Since(p.boardTriedAt) < boardAge {
 		return p.board, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boardTime)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.readContext, cancel)()
 	began := time.Now()
 	plan, err := parts.Pool.Plan(ctx)
-	var said, ran map[string]string
+	var reasons, ran map[string]string
 	if err == nil {
-		said, err = parts.earlier(ctx, plan.Skipped)
+		reasons, err = parts.addLatestRuns(ctx, plan.Skipped)
 	}
 	if err == nil {
-		ran, err = parts.ran(ctx, plan.Work)
+		ran, err = parts.latestRuns(ctx, plan.Work)
 	}
 	var review []Reviewed
 	if err == nil {
@@ -76,7 +76,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan, Review: review, Said: said, Ran: ran, At: began, Samples: map[string]string{}}
+		p.board = Board{Plan: plan, Review: review, Said: reasons, Ran: ran, At: began, Samples: map[string]string{}}
 		for _, k := range plan.Skipped {
 			if parts.Sample != nil {
 				p.board.Samples[k.Issue.Key] = parts.Sample(k)
@@ -84,7 +84,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 		}
 		p.queue.Store(newQueue(plan))
 	}
-	p.looked = time.Now()
+	p.boardTriedAt = time.Now()
 	return p.board, nil
 }
 
@@ -136,8 +136,8 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 	return out, nil
 }
 
-// ran returns the ids of the issues' latest runs, by key.
-func (p *Parts) ran(ctx context.Context, list []tracker.Issue) (map[string]string, error) {
+// latestRuns returns the ids of the issues' latest runs, by key.
+func (p *Parts) latestRuns(ctx context.Context, list []tracker.Issue) (map[string]string, error) {
 	var keys []string
 	for _, i := range list {
 		keys = append(keys, i.Key)
@@ -153,9 +153,9 @@ func (p *Parts) ran(ctx context.Context, list []tracker.Issue) (map[string]strin
 	return out, err
 }
 
-// earlier sets the latest run of skipped issues that do not qualify or wait for a person. For the latter it also returns how
+// addLatestRuns sets the latest run of skipped issues that do not qualify or wait for a person. For the latter it also returns how
 // that run ended.
-func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string]string, error) {
+func (p *Parts) addLatestRuns(ctx context.Context, list []backlog.Skipped) (map[string]string, error) {
 	at := map[string]int{}
 	for n, s := range list {
 		if slices.Contains([]journal.SkipCode{journal.SkipUnfit, journal.SkipHuman, journal.SkipAnswer}, s.Skip.Code) {
@@ -165,7 +165,7 @@ func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string
 	if len(at) == 0 {
 		return nil, nil
 	}
-	said := map[string]string{}
+	reasons := map[string]string{}
 	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		n, ok := at[r.Key]
@@ -175,12 +175,12 @@ func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string
 		list[n].Skip.Run = r.ID
 		switch outcome := r.Verdict.Outcome; {
 		case list[n].Skip.Code == journal.SkipAnswer && outcome == journal.NeedsInfo:
-			said[r.Key] = "the agent asks: " + r.Verdict.Reason.Detail
+			reasons[r.Key] = "the agent asks: " + r.Verdict.Reason.Detail
 		case list[n].Skip.Code == journal.SkipHuman && r.Verdict.Final && outcome != journal.Succeeded:
-			said[r.Key] = strings.TrimSuffix("the last run ended "+string(outcome)+": "+report.Reason(r.Verdict.Reason), ": ")
+			reasons[r.Key] = strings.TrimSuffix("the last run ended "+string(outcome)+": "+report.Reason(r.Verdict.Reason), ": ")
 		}
 	}
-	return said, err
+	return reasons, err
 }
 
 // Queue describes the issues of a project that are ready.
@@ -213,10 +213,10 @@ func (s *Service) Queue(name string) *Queue {
 	q := p.queue.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if (q == nil || time.Since(q.at) > queueAge) && s.life.Err() == nil && p.counting.CompareAndSwap(false, true) {
-		s.looks.Go(func() {
-			defer p.counting.Store(false)
-			_, _ = s.Board(s.life, name) // the board stores the error
+	if (q == nil || time.Since(q.at) > queueAge) && s.readContext.Err() == nil && p.queueReading.CompareAndSwap(false, true) {
+		s.boardReads.Go(func() {
+			defer p.queueReading.Store(false)
+			_, _ = s.Board(s.readContext, name) // the board stores the error
 		})
 	}
 	return q

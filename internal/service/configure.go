@@ -24,7 +24,7 @@ func (p *project) configure(ctx context.Context) {
 			p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 		}
 		p.mu.Lock()
-		p.setup, p.wrong = setup, ""
+		p.setup, p.configProblem = setup, ""
 		p.parts.Pool.SetAgain(cmp.Or(setup.Poll, minute))
 		p.mu.Unlock()
 		return
@@ -44,25 +44,25 @@ func (p *project) configure(ctx context.Context) {
 	p.tried = true
 	if err != nil {
 		line := OneLine(err)
-		if line != p.wrong {
+		if line != p.configProblem {
 			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", open)
 		}
 		if p.setup.Repo == "" { // no parts are open
 			p.setup.Repo = setup.Repo
 		}
-		p.wrong = line
-		p.parts.tell(line)
+		p.configProblem = line
+		p.parts.reportProblem(line)
 		return
 	}
 	if open {
 		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 	}
-	p.setup, p.wrong, p.paused = setup, "", paused
+	p.setup, p.configProblem, p.paused = setup, "", paused
 	if p.sweeping { // current runs end under their own configuration
-		defer p.release(p.later)
-		p.later = parts
+		defer p.release(p.nextParts)
+		p.nextParts = parts
 		p.parts.Pool.Drain()
-		p.enoughWork()
+		p.stopWork()
 		return
 	}
 	defer p.release(p.parts)
@@ -77,17 +77,17 @@ func (p *Parts) problem(err error) string {
 	return OneLine(err)
 }
 
-// enoughWork makes Parts.Work return once its runs have ended. The caller holds p.mu.
-func (p *project) enoughWork() {
-	if p.enough != nil {
-		p.enough(nil)
+// stopWork makes Parts.Work return once its runs have ended. The caller holds p.mu.
+func (p *project) stopWork() {
+	if p.cancelWork != nil {
+		p.cancelWork(nil)
 	}
 }
 
 func (p *project) observe(e journal.Event) {
 	switch e.Kind {
 	case journal.EventStarted, journal.EventEnded, journal.EventMerged, journal.EventRecovered:
-		p.moved.Store(true)
+		p.boardOutdated.Store(true)
 	}
 	p.s.c.Observe(p.name, e)
 }

@@ -4,7 +4,7 @@ package service
 func (s *Service) Moved(name string) error {
 	p, _, err := s.opened(name)
 	if err == nil {
-		p.moved.Store(true)
+		p.boardOutdated.Store(true)
 	}
 	return err
 }

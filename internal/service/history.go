@@ -36,12 +36,12 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 // copiesKept is the maximum number of folders copied from other machines per project.
 const copiesKept = 32
 
-// bring makes the folders of runs that ended on other machines readable here, if there are copies. Records may come from
+// copyRunFolders makes the folders of runs that ended on other machines readable here, if there are copies. Records may come from
 // other machines, so a record's path is used only if it is below the runs folder.
-func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record) {
+func (s *Service) copyRunFolders(ctx context.Context, parts *Parts, list []journal.Record) {
 	copies := archive.Copies{Dir: filepath.Join(parts.Dir, "copies"), Most: copiesKept}
 	for i, r := range list {
-		if within(filepath.Join(parts.Dir, "runs"), r.Dir) {
+		if isBelow(filepath.Join(parts.Dir, "runs"), r.Dir) {
 			continue
 		}
 		if list[i].Dir = filepath.Join(copies.Dir, ".none"); r.Ended.IsZero() {
@@ -56,8 +56,8 @@ func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record
 	}
 }
 
-// within reports whether the path exists and is below the folder, after resolving links.
-func within(folder, path string) bool {
+// isBelow reports whether the path exists and is below the folder, after resolving links.
+func isBelow(folder, path string) bool {
 	at, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return false
@@ -121,7 +121,7 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	if err := parts.Pool.Requeue(ctx, key, by, verb, text); err != nil {
 		return err
 	}
-	p.moved.Store(true)
+	p.boardOutdated.Store(true)
 	p.wake()
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	err = g.Read(ctx, "", func(out *bufio.Reader) error {
 		var err error
 		if diff, err = io.ReadAll(io.LimitReader(out, int64(limit)+1)); len(diff) > limit {
-			diff, cut, err = diff[:limit], true, errEnough
+			diff, cut, err = diff[:limit], true, errReadEnough
 		}
 		return err
 	}, "diff-tree", "-r", "--numstat", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
@@ -173,7 +173,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	return diff, cut, err
 }
 
-var errEnough = errors.New("enough has been read")
+var errReadEnough = errors.New("enough has been read")
 
 // diffTime limits each git command of Diff.
 const diffTime = 20 * time.Second

@@ -177,10 +177,10 @@ func Elsewhere(r journal.Record) string {
 	return r.Host
 }
 
-// placed clears the PID in open records of other hosts that no longer work on them.
-func (p *project) placed(list []journal.Record) []journal.Record {
+// clearRemotePIDs clears the PID in open records of other hosts that no longer work on them.
+func (p *project) clearRemotePIDs(list []journal.Record) []journal.Record {
 	p.mu.Lock()
-	elsewhere := p.elsewhere
+	elsewhere := p.remoteRuns
 	p.mu.Unlock()
 	for i, r := range list {
 		if isForeign(r) && !slices.ContainsFunc(elsewhere, func(e journal.Record) bool { return e.ID == r.ID }) {

@@ -75,7 +75,7 @@ func (p *project) setPaused(paused bool) bool {
 	defer p.mu.Unlock()
 	was := p.paused
 	if p.paused = paused; paused {
-		p.enoughWork()
+		p.stopWork()
 	}
 	return was != paused
 }
@@ -89,19 +89,19 @@ func (p *project) follow() {
 	if parts.Pause != nil && p.setPaused(parts.Pause.On()) {
 		p.wake()
 	}
-	if parts.Elsewhere != nil && p.asking.CompareAndSwap(false, true) {
+	if parts.Elsewhere != nil && p.readingRemoteRuns.CompareAndSwap(false, true) {
 		p.s.tick.Go(func() {
-			defer p.asking.Store(false)
-			p.lookElsewhere(parts)
+			defer p.readingRemoteRuns.Store(false)
+			p.readRemoteRuns(parts)
 		})
 	}
 }
 
-// elsewhereTime limits one read of the runs of other processes.
-const elsewhereTime = 5 * time.Second
+// remoteRunsTimeout limits one read of the runs of other processes.
+const remoteRunsTimeout = 5 * time.Second
 
-func (p *project) lookElsewhere(parts *Parts) {
-	ctx, cancel := context.WithTimeout(p.s.life, elsewhereTime)
+func (p *project) readRemoteRuns(parts *Parts) {
+	ctx, cancel := context.WithTimeout(p.s.readContext, remoteRunsTimeout)
 	defer cancel()
 	list, err := parts.Elsewhere(ctx)
 	if err != nil {
@@ -109,5 +109,5 @@ func (p *project) lookElsewhere(parts *Parts) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.elsewhere = list
+	p.remoteRuns = list
 }

@@ -53,51 +53,51 @@ func (s Status) All() []pool.Running {
 
 // project is one project of a service.
 type project struct {
-	s    *Service
-	name string
-	poke chan struct{} // signals a new look at the configuration and the backlog
+	s      *Service
+	name   string
+	wakeup chan struct{} // signals a new look at the configuration and the backlog
 
-	mu       sync.Mutex
-	load     func(context.Context) (Setup, error) // guarded by mu
-	setup    Setup                                // guarded by mu; the last valid one
-	parts    *Parts                               // guarded by mu; nil: not open
-	later    *Parts                               // guarded by mu; replaces parts when the sweep has ended
-	sweeping bool                                 // guarded by mu
-	leaving  bool                                 // guarded by mu; removed from the configuration
-	ended    bool                                 // guarded by mu; the pool has been drained
-	paused   bool                                 // guarded by mu
-	tried    bool                                 // guarded by mu
-	slots    int                                  // guarded by mu; see share
-	waited   int                                  // guarded by mu; see demand
-	wrong    string                               // guarded by mu; problem of the configuration
-	problem  string                               // guarded by mu; problem of the last sweep
-	failures int                                  // guarded by mu; consecutive failed sweeps
-	swept    time.Time                            // guarded by mu
-	next     time.Time                            // guarded by mu
-	enough   context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: not running
+	mu            sync.Mutex
+	load          func(context.Context) (Setup, error) // guarded by mu
+	setup         Setup                                // guarded by mu; the last valid one
+	parts         *Parts                               // guarded by mu; nil: not open
+	nextParts     *Parts                               // guarded by mu; replaces parts when the sweep has ended
+	sweeping      bool                                 // guarded by mu
+	removed       bool                                 // guarded by mu; removed from the configuration
+	ended         bool                                 // guarded by mu; the pool has been drained
+	paused        bool                                 // guarded by mu
+	tried         bool                                 // guarded by mu
+	slots         int                                  // guarded by mu; see share
+	waited        int                                  // guarded by mu; see demand
+	configProblem string                               // guarded by mu; problem of the configuration
+	problem       string                               // guarded by mu; problem of the last sweep
+	failures      int                                  // guarded by mu; consecutive failed sweeps
+	swept         time.Time                            // guarded by mu
+	next          time.Time                            // guarded by mu
+	cancelWork    context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: not running
 
-	elsewhere []journal.Record // guarded by mu; see Parts.Elsewhere
-	asking    atomic.Bool      // elsewhere is being updated
+	remoteRuns        []journal.Record // guarded by mu; see Parts.Elsewhere
+	readingRemoteRuns atomic.Bool      // remoteRuns is being updated
 
-	looking sync.Mutex  // held while the backlog is read; see Board
-	board   Board       // guarded by looking
-	looked  time.Time   // guarded by looking; time of the last attempt
-	answers answers     // guarded by looking
-	moved   atomic.Bool // board is outdated
+	boardMu       sync.Mutex  // held while the backlog is read; see Board
+	board         Board       // guarded by boardMu
+	boardTriedAt  time.Time   // guarded by boardMu; time of the last attempt
+	answers       answers     // guarded by boardMu
+	boardOutdated atomic.Bool // board is outdated
 
-	queue    atomic.Pointer[Queue] // from the last board
-	counting atomic.Bool           // Queue is reading the backlog
+	queue        atomic.Pointer[Queue] // from the last board
+	queueReading atomic.Bool           // Queue is reading the backlog
 }
 
 // run sweeps until ctx ends, the service drains, or the project is removed.
 func (p *project) run(ctx context.Context) {
 	for {
-		for p.goesOn(ctx) {
+		for p.continues(ctx) {
 			if p.isEnded() { // it was removed, and added again
 				p.close()
 			}
 			p.configure(ctx)
-			p.sleep(ctx, p.turn(ctx))
+			p.sleep(ctx, p.sweepOnce(ctx))
 		}
 		p.close()
 		if p.s.Draining() || ctx.Err() != nil || p.s.remove(p) {
@@ -106,14 +106,14 @@ func (p *project) run(ctx context.Context) {
 	}
 }
 
-func (p *project) goesOn(ctx context.Context) bool {
-	return ctx.Err() == nil && !p.s.Draining() && !p.isLeaving()
+func (p *project) continues(ctx context.Context) bool {
+	return ctx.Err() == nil && !p.s.Draining() && !p.isRemoved()
 }
 
-func (p *project) isLeaving() bool {
+func (p *project) isRemoved() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaving
+	return p.removed
 }
 
 func (p *project) isEnded() bool {
@@ -128,8 +128,8 @@ func (p *project) wasTried() bool {
 	return p.tried
 }
 
-// isCutOff reports whether the project's shared database is unreachable.
-func (p *project) isCutOff() bool {
+// isDatabaseLost reports whether the project's shared database is unreachable.
+func (p *project) isDatabaseLost() bool {
 	parts := p.opened()
 	return parts != nil && parts.Held != nil && errors.Is(parts.Held(), journal.ErrAway)
 }
@@ -140,16 +140,16 @@ func (p *project) opened() *Parts {
 	return p.parts
 }
 
-// want makes the project use load to read its configuration.
-func (p *project) want(load func(context.Context) (Setup, error)) {
+// setLoad makes the project use load to read its configuration.
+func (p *project) setLoad(load func(context.Context) (Setup, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.load, p.leaving = load, false
+	p.load, p.removed = load, false
 }
 
-func (p *project) leave() {
+func (p *project) remove() {
 	p.mu.Lock()
-	p.leaving = true
+	p.removed = true
 	p.mu.Unlock()
 	p.drain()
 }
@@ -163,7 +163,7 @@ func (p *project) wake() {
 		}
 	}
 	select {
-	case p.poke <- struct{}{}:
+	case p.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -172,7 +172,7 @@ func (p *project) drain() {
 	p.mu.Lock()
 	parts := p.parts
 	p.ended = true
-	p.enoughWork()
+	p.stopWork()
 	p.mu.Unlock()
 	if parts != nil {
 		parts.Pool.Drain()
@@ -189,8 +189,8 @@ func (p *project) kill() {
 // close closes the project's parts.
 func (p *project) close() {
 	p.mu.Lock()
-	old, later := p.parts, p.later
-	p.parts, p.later, p.setup, p.ended = nil, nil, Setup{}, false
+	old, later := p.parts, p.nextParts
+	p.parts, p.nextParts, p.setup, p.ended = nil, nil, Setup{}, false
 	p.mu.Unlock()
 	p.release(old)
 	p.release(later)
@@ -205,8 +205,8 @@ func (p *project) release(parts *Parts) {
 	}
 }
 
-// turn runs a sweep if possible and returns the pause until the next turn.
-func (p *project) turn(ctx context.Context) time.Duration {
+// sweepOnce runs a sweep if possible and returns the pause until the next turn.
+func (p *project) sweepOnce(ctx context.Context) time.Duration {
 	p.mu.Lock()
 	parts := p.parts
 	if parts == nil || p.paused || p.ended {
@@ -218,7 +218,7 @@ func (p *project) turn(ctx context.Context) time.Duration {
 	parts.Pool.SetAgain(cmp.Or(p.setup.Poll, minute))
 	until, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
-	p.enough = enough
+	p.cancelWork = enough
 	p.mu.Unlock()
 	type result struct {
 		summary pool.Summary
@@ -239,15 +239,15 @@ func (p *project) turn(ctx context.Context) time.Duration {
 	for {
 		select {
 		case r := <-done:
-			wait := p.swap(r.summary, r.err)
+			wait := p.finishSweep(r.summary, r.err)
 			p.s.balance()
 			return wait
-		case <-p.poke:
+		case <-p.wakeup:
 			p.reconfigure(ctx)
 		case <-check.C:
 			p.reconfigure(ctx)
-			if held := parts.held(); held != "" { // it lasts until a run ends, which may take hours
-				parts.tell(held)
+			if held := parts.holdReason(); held != "" { // it lasts until a run ends, which may take hours
+				parts.reportProblem(held)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func (p *project) turn(ctx context.Context) time.Duration {
 
 const minute = time.Minute
 
-func (p *Parts) tell(problem string) {
+func (p *Parts) reportProblem(problem string) {
 	if p != nil && p.Problem != nil {
 		p.Problem(problem)
 	}
@@ -263,18 +263,18 @@ func (p *Parts) tell(problem string) {
 
 // reconfigure calls configure during a sweep.
 func (p *project) reconfigure(ctx context.Context) {
-	if p.goesOn(ctx) {
+	if p.continues(ctx) {
 		p.configure(ctx)
 		p.s.balance()
 	}
 }
 
-// swap records the end of a sweep and switches to later parts, if there are any.
-func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
+// finishSweep records the end of a sweep and switches to later parts, if there are any.
+func (p *project) finishSweep(summary pool.Summary, err error) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.problem
-	p.sweeping, p.swept, p.problem, p.enough = false, time.Now(), "", nil
+	p.sweeping, p.swept, p.problem, p.cancelWork = false, time.Now(), "", nil
 	switch {
 	case err != nil:
 		p.problem = p.parts.problem(err)
@@ -289,10 +289,10 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	} else if p.problem != was {
 		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
 	}
-	p.parts.tell(cmp.Or(p.wrong, p.problem))
-	if p.later != nil {
+	p.parts.reportProblem(cmp.Or(p.configProblem, p.problem))
+	if p.nextParts != nil {
 		defer p.release(p.parts)
-		p.parts, p.later = p.later, nil
+		p.parts, p.nextParts = p.nextParts, nil
 		return 0
 	}
 	return pause(p.setup.Poll, p.failures, rand.Float64())
@@ -318,7 +318,7 @@ func pause(poll time.Duration, failures int, r float64) time.Duration {
 }
 
 func (p *project) sleep(ctx context.Context, wait time.Duration) {
-	if !p.goesOn(ctx) {
+	if !p.continues(ctx) {
 		return
 	}
 	p.mu.Lock()
@@ -326,14 +326,14 @@ func (p *project) sleep(ctx context.Context, wait time.Duration) {
 	p.mu.Unlock()
 	select {
 	case <-time.After(wait):
-	case <-p.poke:
+	case <-p.wakeup:
 	case <-ctx.Done():
 	}
 }
 
-// hold returns the project's demand for slots. With exact it also takes away the slots, so that the count of running issues
+// takeDemand returns the project's demand for slots. With exact it also takes away the slots, so that the count of running issues
 // is exact.
-func (p *project) hold(exact bool) demand {
+func (p *project) takeDemand(exact bool) demand {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.parts == nil || !p.sweeping {
@@ -342,20 +342,20 @@ func (p *project) hold(exact bool) demand {
 	d := demand{limit: p.setup.Parallel}
 	if exact {
 		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
-		d.wants = p.parts.Pool.Demand()
+		d.usable = p.parts.Pool.Demand()
 		if p.waited++; d.busy > 0 {
 			p.waited = 0
 		}
 		d.waited = p.waited
 	}
-	if p.paused || p.ended || p.later != nil {
+	if p.paused || p.ended || p.nextParts != nil {
 		d.limit = 0
 	}
 	return d
 }
 
-// give sets the project's number of slots.
-func (p *project) give(n int) {
+// setSlots sets the project's number of slots.
+func (p *project) setSlots(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.parts != nil && p.sweeping && p.slots != n {
@@ -369,22 +369,22 @@ func (p *project) status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{
-		Name: p.name, Repo: p.setup.Repo, Problem: p.wrong, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
+		Name: p.name, Repo: p.setup.Repo, Problem: p.configProblem, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
 	}
 	if p.parts != nil {
-		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.elsewhere
+		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.remoteRuns
 		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
 	}
 	if p.sweeping && p.parts != nil {
-		s.Problem = cmp.Or(s.Problem, p.parts.held())
+		s.Problem = cmp.Or(s.Problem, p.parts.holdReason())
 	}
 	if !p.sweeping || len(s.Running) == 0 { // otherwise the problem of the last sweep is solved
 		s.Problem = cmp.Or(s.Problem, p.problem)
 	}
 	switch {
-	case draining || p.leaving || p.ended:
+	case draining || p.removed || p.ended:
 		s.State = Draining
-	case p.parts == nil && p.wrong != "":
+	case p.parts == nil && p.configProblem != "":
 		s.State = Broken
 	case p.parts == nil:
 		s.State = Starting

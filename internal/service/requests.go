@@ -18,9 +18,9 @@ const (
 )
 
 // answers caches what is known about requests that are no longer open. It is not safe for concurrent use.
-type answers map[answerOf]answer
+type answers map[requestID]answer
 
-type answerOf struct{ branch, run string }
+type requestID struct{ branch, run string }
 
 type answer struct {
 	at    time.Time // zero: not asked yet
@@ -48,14 +48,14 @@ func (a *answers) closed(ctx context.Context, p *Parts, runs []journal.Record) (
 		}
 		if _, is := open[prefix][r.Key]; !is {
 			gone = append(gone, r)
-			kept[of(r)] = (*a)[of(r)]
+			kept[requestOf(r)] = (*a)[requestOf(r)]
 		}
 	}
 	*a = kept // drops answers about other runs
 	err := kept.renew(ctx, p, gone)
 	closed := map[string]string{}
 	for _, r := range gone {
-		if known := kept[of(r)]; known.known {
+		if known := kept[requestOf(r)]; known.known {
 			closed[r.Key] = known.url
 		}
 	}
@@ -65,18 +65,18 @@ func (a *answers) closed(ctx context.Context, p *Parts, runs []journal.Record) (
 // renew queries unknown answers and those that were queried longest ago. It stops at the first error. The failed query is
 // retried with the other outdated ones.
 func (a answers) renew(ctx context.Context, p *Parts, gone []journal.Record) error {
-	due := slices.DeleteFunc(slices.Clone(gone), func(r journal.Record) bool { return time.Since(a[of(r)].at) < answerAge })
-	slices.SortStableFunc(due, func(x, y journal.Record) int { return a[of(x)].at.Compare(a[of(y)].at) })
+	due := slices.DeleteFunc(slices.Clone(gone), func(r journal.Record) bool { return time.Since(a[requestOf(r)].at) < answerAge })
+	slices.SortStableFunc(due, func(x, y journal.Record) int { return a[requestOf(x)].at.Compare(a[requestOf(y)].at) })
 	for _, r := range due[:min(len(due), newAnswers)] {
 		_, url, err := p.Pool.Refused(ctx, r.Branch, r.Base)
 		if err != nil {
-			old := a[of(r)]
-			a[of(r)] = answer{time.Now(), old.known, old.url}
+			old := a[requestOf(r)]
+			a[requestOf(r)] = answer{time.Now(), old.known, old.url}
 			return err
 		}
-		a[of(r)] = answer{time.Now(), true, url}
+		a[requestOf(r)] = answer{time.Now(), true, url}
 	}
 	return nil
 }
 
-func of(r journal.Record) answerOf { return answerOf{r.Branch, r.ID} }
+func requestOf(r journal.Record) requestID { return requestID{r.Branch, r.ID} }

@@ -74,8 +74,8 @@ type Parts struct {
 	Held func() error
 }
 
-// held returns why no run is started although a sweep is active, or "".
-func (p *Parts) held() string {
+// holdReason returns why no run is started although a sweep is active, or "".
+func (p *Parts) holdReason() string {
 	err := p.Pool.Held()
 	if err == nil && p.Held != nil {
 		err = p.Held()
@@ -103,16 +103,16 @@ var (
 
 // Service works the backlogs of projects. Its methods are safe for concurrent use.
 type Service struct {
-	c     Config
-	loops sync.WaitGroup // loops of the projects
-	tick  sync.WaitGroup
-	done  chan struct{} // closed when all loops have ended
-	once  sync.Once
-	beat  atomic.Int64 // time of the last balance, in Unix seconds
+	c           Config
+	loops       sync.WaitGroup // loops of the projects
+	tick        sync.WaitGroup
+	done        chan struct{} // closed when all loops have ended
+	once        sync.Once
+	lastBalance atomic.Int64 // time of the last balance, in Unix seconds
 
-	life  context.Context // ends in Wait; cancels reads of backlogs
-	end   context.CancelCauseFunc
-	looks sync.WaitGroup // reads that Queue started; added to under mu, before life ends
+	readContext context.Context // ends in Wait; cancels reads of backlogs
+	end         context.CancelCauseFunc
+	boardReads  sync.WaitGroup // reads that Queue started; added to under mu, before readContext ends
 
 	mu       sync.Mutex
 	projects []*project // guarded by mu; in the order of the configuration
@@ -128,7 +128,7 @@ func New(c Config) *Service {
 		c.Observe = func(string, journal.Event) {}
 	}
 	s := &Service{c: c, done: make(chan struct{})}
-	s.life, s.end = context.WithCancelCause(context.Background())
+	s.readContext, s.end = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -146,9 +146,9 @@ func (s *Service) Apply(ctx context.Context, list []Project, total int) {
 	for _, want := range list {
 		p, known := s.find(want.Name)
 		if !known {
-			p = &project{s: s, name: want.Name, poke: make(chan struct{}, 1)}
+			p = &project{s: s, name: want.Name, wakeup: make(chan struct{}, 1)}
 		}
-		p.want(want.Load)
+		p.setLoad(want.Load)
 		ordered = append(ordered, p)
 		if !known {
 			s.loops.Go(func() { p.run(ctx) })
@@ -156,19 +156,19 @@ func (s *Service) Apply(ctx context.Context, list []Project, total int) {
 	}
 	for _, p := range s.projects {
 		if !slices.Contains(ordered, p) {
-			p.leave()
+			p.remove()
 			ordered = append(ordered, p)
 		}
 	}
 	s.projects = ordered
-	started := s.beat.Load() != 0
+	started := s.lastBalance.Load() != 0
 	s.mu.Unlock()
 	for _, p := range s.list() {
 		p.wake()
 	}
 	s.balance()
 	if !started {
-		s.tick.Go(s.lookAfter)
+		s.tick.Go(s.maintain)
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *Service) list() []*project {
 func (s *Service) remove(p *project) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !p.isLeaving() {
+	if !p.isRemoved() {
 		return false
 	}
 	s.projects = slices.DeleteFunc(s.projects, func(other *project) bool { return other == p })
@@ -230,16 +230,16 @@ func (s *Service) Kill() {
 	}
 }
 
-// errOver cancels reads of backlogs.
-var errOver = errors.New("the service has ended")
+// errServiceEnded cancels reads of backlogs.
+var errServiceEnded = errors.New("the service has ended")
 
 // Wait returns when every project has ended, after Drain, Kill or the end of Apply's context. It cancels reads of backlogs.
 func (s *Service) Wait() {
 	s.loops.Wait()
 	s.mu.Lock()
-	s.end(errOver)
+	s.end(errServiceEnded)
 	s.mu.Unlock()
-	s.looks.Wait()
+	s.boardReads.Wait()
 	s.once.Do(func() { close(s.done) })
 	s.tick.Wait()
 }
@@ -253,20 +253,20 @@ func (s *Service) Draining() bool {
 
 // Ready reports whether every project was tried once, and the service is neither shutting down nor cut off from its database.
 func (s *Service) Ready() bool {
-	if s.Draining() || s.beat.Load() == 0 {
+	if s.Draining() || s.lastBalance.Load() == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() || p.isCutOff() })
+	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() || p.isDatabaseLost() })
 }
 
 // stalled is the time without a balance after which the service counts as dead.
 const stalled = 30 * time.Second
 
 // Alive reports whether the service still runs its periodic work.
-func (s *Service) Alive() bool { return time.Since(time.Unix(s.beat.Load(), 0)) < stalled }
+func (s *Service) Alive() bool { return time.Since(time.Unix(s.lastBalance.Load(), 0)) < stalled }
 
-// lookAfter follows pauses and balances slots periodically until Wait returns.
-func (s *Service) lookAfter() {
+// maintain follows pauses and balances slots periodically until Wait returns.
+func (s *Service) maintain() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -331,9 +331,9 @@ func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]jou
 	}
 	list, err := parts.Store.Find(ctx, q)
 	if q.Run != "" && parts.Folder != nil {
-		s.bring(ctx, parts, list)
+		s.copyRunFolders(ctx, parts, list)
 	}
-	return p.placed(list), err
+	return p.clearRemotePIDs(list), err
 }
 
 // Stop asks a run of an issue to end, and removes the pick-up label so that no sweep continues it; see Retry. An empty run

@@ -9,7 +9,7 @@ import (
 type demand struct {
 	limit  int // maximum for the project; 0: it may start nothing
 	busy   int // issues being worked
-	wants  int // slots that it could use; 0: no more than busy
+	usable int // slots that it could use; 0: no more than busy
 	waited int // balances since it last worked an issue
 }
 
@@ -24,18 +24,18 @@ func share(total int, list []demand) []int {
 		}
 		return out
 	}
-	fill(list, target, total, func(i int) int { return min(list[i].limit, max(list[i].busy, list[i].wants)) })
+	giveSlots(list, target, total, func(i int) int { return min(list[i].limit, max(list[i].busy, list[i].usable)) })
 	for i, d := range list {
 		out[i] = min(d.busy, target[i])
 		free -= d.busy
 	}
-	free = fill(list, out, free, func(i int) int { return target[i] })
-	fill(list, out, free, func(i int) int { return list[i].limit })
+	free = giveSlots(list, out, free, func(i int) int { return target[i] })
+	giveSlots(list, out, free, func(i int) int { return list[i].limit })
 	return out
 }
 
-// fill gives free slots to projects, one by one, up to upTo(i) for project i, and returns the number of slots left.
-func fill(list []demand, out []int, free int, upTo func(i int) int) int {
+// giveSlots gives free slots to projects, one by one, up to upTo(i) for project i, and returns the number of slots left.
+func giveSlots(list []demand, out []int, free int, upTo func(i int) int) int {
 	for ; free > 0; free-- {
 		next := -1
 		for i, d := range list {
@@ -64,12 +64,12 @@ func merit(d demand, has int) int {
 func (s *Service) balance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beat.Store(time.Now().Unix())
+	s.lastBalance.Store(time.Now().Unix())
 	demands := make([]demand, len(s.projects))
 	for i, p := range s.projects {
-		demands[i] = p.hold(s.total > 0)
+		demands[i] = p.takeDemand(s.total > 0)
 	}
 	for i, n := range share(s.total, demands) {
-		s.projects[i].give(n)
+		s.projects[i].setSlots(n)
 	}
 }

@@ -17,18 +17,18 @@ func TestShare(t *testing.T) {
 		want  []int
 	}{
 		{"no limit", 0, []demand{{limit: 3}, {limit: 2, busy: 2}}, []int{3, 2}},
-		{"evenly", 4, []demand{{limit: 4, wants: 9}, {limit: 4, wants: 9}}, []int{2, 2}},
-		{"up to its own limit", 6, []demand{{limit: 1, wants: 9}, {limit: 9, wants: 9}}, []int{1, 5}},
-		{"up to what it could use", 6, []demand{{limit: 9, wants: 2}, {limit: 9, wants: 9}}, []int{2, 4}},
-		{"more projects than slots", 1, []demand{{limit: 4, wants: 9}, {limit: 4, wants: 9}}, []int{1, 0}},
-		{"who has waited comes first", 1, []demand{{limit: 4, wants: 9}, {limit: 4, wants: 9, waited: 2}, {limit: 4, wants: 9, waited: 1}}, []int{0, 1, 0}},
-		{"what is free goes to who has less", 3, []demand{{limit: 4, busy: 2, wants: 9}, {limit: 4, wants: 9, waited: 1}}, []int{2, 1}},
-		{"the next that is free goes to who has less", 3, []demand{{limit: 4, busy: 3, wants: 9}, {limit: 4, wants: 9, waited: 1}}, []int{2, 0}},
-		{"all are worked by one", 2, []demand{{limit: 4, busy: 2, wants: 9}, {limit: 4}}, []int{2, 0}},
-		{"more is on than there are slots", 1, []demand{{limit: 4, busy: 3, wants: 9}, {limit: 4}}, []int{1, 0}},
-		{"who can use none comes last", 3, []demand{{limit: 4}, {limit: 4, busy: 1, wants: 9}}, []int{0, 3}},
+		{"evenly", 4, []demand{{limit: 4, usable: 9}, {limit: 4, usable: 9}}, []int{2, 2}},
+		{"up to its own limit", 6, []demand{{limit: 1, usable: 9}, {limit: 9, usable: 9}}, []int{1, 5}},
+		{"up to what it could use", 6, []demand{{limit: 9, usable: 2}, {limit: 9, usable: 9}}, []int{2, 4}},
+		{"more projects than slots", 1, []demand{{limit: 4, usable: 9}, {limit: 4, usable: 9}}, []int{1, 0}},
+		{"who has waited comes first", 1, []demand{{limit: 4, usable: 9}, {limit: 4, usable: 9, waited: 2}, {limit: 4, usable: 9, waited: 1}}, []int{0, 1, 0}},
+		{"what is free goes to who has less", 3, []demand{{limit: 4, busy: 2, usable: 9}, {limit: 4, usable: 9, waited: 1}}, []int{2, 1}},
+		{"the next that is free goes to who has less", 3, []demand{{limit: 4, busy: 3, usable: 9}, {limit: 4, usable: 9, waited: 1}}, []int{2, 0}},
+		{"all are worked by one", 2, []demand{{limit: 4, busy: 2, usable: 9}, {limit: 4}}, []int{2, 0}},
+		{"more is on than there are slots", 1, []demand{{limit: 4, busy: 3, usable: 9}, {limit: 4}}, []int{1, 0}},
+		{"who can use none comes last", 3, []demand{{limit: 4}, {limit: 4, busy: 1, usable: 9}}, []int{0, 3}},
 		{"none could use more", 3, []demand{{limit: 4}, {limit: 4, busy: 1}}, []int{1, 2}},
-		{"paused", 4, []demand{{busy: 1}, {limit: 4, wants: 9}}, []int{0, 3}},
+		{"paused", 4, []demand{{busy: 1}, {limit: 4, usable: 9}}, []int{0, 3}},
 	} {
 		if got := share(c.total, c.list); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -78,10 +78,10 @@ type compared struct {
 	sameLanguage bool // the same before and after a rename
 	role         ecosystem.Role
 	reason       string
-	old, new     sheet
+	old, new     textFacts
 	moved        int            // former assertions of tests that moved here, minus those of tests that moved away
-	gone         map[string]int // removed tests by name
-	fresh        map[string]int // new tests by name
+	removed      map[string]int // removed tests by name
+	added        map[string]int // new tests by name
 }
 
 // Compare describes what the changes did to the checks. gate are the lines of the gate.
@@ -115,7 +115,7 @@ func Compare(changes []Change, gate []string) Summary {
 }
 
 func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compared {
-	c := &compared{Change: change, gone: map[string]int{}, fresh: map[string]int{}}
+	c := &compared{Change: change, removed: map[string]int{}, added: map[string]int{}}
 	if c.OldPath == "" {
 		c.OldPath = c.Path
 	}
@@ -136,12 +136,12 @@ func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compa
 	}
 	for name, n := range c.old.names {
 		if d := n - c.new.names[name]; d > 0 {
-			c.gone[name] = d
+			c.removed[name] = d
 		}
 	}
 	for name, n := range c.new.names {
 		if d := n - c.old.names[name]; d > 0 {
-			c.fresh[name] = d
+			c.added[name] = d
 		}
 	}
 	return c
@@ -151,21 +151,21 @@ func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compa
 func settleMoves(all []*compared) {
 	gained := map[string][]*compared{}
 	for _, c := range all {
-		for name := range c.fresh {
+		for name := range c.added {
 			gained[name] = append(gained[name], c)
 		}
 	}
 	for _, from := range all {
-		for _, name := range slices.Sorted(maps.Keys(from.gone)) {
-			for from.gone[name] > 0 && len(gained[name]) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(from.removed)) {
+			for from.removed[name] > 0 && len(gained[name]) > 0 {
 				to := gained[name][0]
-				n := min(from.gone[name], to.fresh[name])
-				from.gone[name] -= n
-				to.fresh[name] -= n
+				n := min(from.removed[name], to.added[name])
+				from.removed[name] -= n
+				to.added[name] -= n
 				from.moved -= from.old.checks[name]
 				to.moved += from.old.checks[name]
 				from.old.checks[name] = 0
-				if to.fresh[name] == 0 {
+				if to.added[name] == 0 {
 					gained[name] = gained[name][1:]
 				}
 			}
@@ -173,8 +173,8 @@ func settleMoves(all []*compared) {
 	}
 }
 
-// grown reports whether the change only added tests to a test file.
-func (c *compared) grown() bool {
+// onlyAdded reports whether the change only added tests to a test file.
+func (c *compared) onlyAdded() bool {
 	if c.Added || c.Removed || c.OldPath != c.Path || len(c.ecosystem.Tests) == 0 || c.old.Unread || c.new.Unread {
 		return false
 	}
@@ -204,7 +204,7 @@ func (s *Summary) list(c *compared) {
 		Reason:  reason,
 		Added:   c.Added,
 		Removed: c.Removed,
-		Grown:   !helper && c.grown(),
+		Grown:   !helper && c.onlyAdded(),
 		Inline:  inline,
 		Helper:  helper,
 		Before:  c.old.Tests,
@@ -224,7 +224,7 @@ func (s *Summary) list(c *compared) {
 
 // tests adds the changes of the file's tests to the summary.
 func (s *Summary) tests(c *compared) {
-	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
+	if lost := sum(c.removed) - sum(c.added); lost > 0 {
 		s.Removed += lost
 		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", plural.Of(lost, "test")))
 	} else {

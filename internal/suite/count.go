@@ -48,8 +48,8 @@ func HasInline(file string) bool { return sourceOf(file).Inline }
 // source is a tokenised text.
 type source struct{ lex.Source }
 
-// sheet has the facts that a file's text shows.
-type sheet struct {
+// textFacts has the facts that a file's text shows.
+type textFacts struct {
 	Tests
 	names  map[string]int // number of tests by name
 	checks map[string]int // number of assertions by the name of the test before them; "": before the first test
@@ -59,13 +59,13 @@ type sheet struct {
 	helper bool           // the text, not the path, shows that it is a helper of tests
 }
 
-func examine(file string, text []byte) sheet {
+func examine(file string, text []byte) textFacts {
 	e := sourceOf(file)
 	if len(text) > maxText {
-		return sheet{Tests: Tests{Unread: true}}
+		return textFacts{Tests: Tests{Unread: true}}
 	}
 	s := source{e.Syntax.Read(text)}
-	out := sheet{names: map[string]int{}, checks: map[string]int{}, main: isProgram(e, file, s)}
+	out := textFacts{names: map[string]int{}, checks: map[string]int{}, main: isProgram(e, file, s)}
 	for i, shape := range e.shapes {
 		n := len(shape.has.Find(s.Source))
 		if n > 0 && (len(e.Shapes[i].With) > 0 && len(shape.with.Find(s.Source)) == 0 || len(shape.without.Find(s.Source)) > 0) {
@@ -74,7 +74,7 @@ func examine(file string, text []byte) sheet {
 		out.shapes = append(out.shapes, n)
 	}
 	role, _ := RoleOf(file, nil)
-	out.helper = role == ecosystem.None && (len(e.helpers.Find(s.Source)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.perhaps.Find(s.Source)) > 0)
+	out.helper = role == ecosystem.None && (len(e.helpers.Find(s.Source)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.maybeTests.Find(s.Source)) > 0)
 	if role != ecosystem.Test && !e.Inline && !out.helper { // no tool runs tests in such a file
 		return out
 	}

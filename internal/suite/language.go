@@ -11,7 +11,7 @@ import (
 // language is an ecosystem with compiled patterns of text.
 type language struct {
 	ecosystem.Ecosystem
-	tests, skips, focus, assertions, main, helpers, perhaps *lex.Patterns
+	tests, skips, focus, assertions, main, helpers, maybeTests *lex.Patterns
 
 	shapes []shape
 }
@@ -29,7 +29,7 @@ var languages = sync.OnceValue(func() (all []language) {
 			assertions: lex.Compile(e.Assertions),
 			main:       lex.Compile(e.Main),
 			helpers:    lex.Compile(e.Helpers),
-			perhaps:    lex.Compile(e.Perhaps),
+			maybeTests: lex.Compile(e.Perhaps),
 		}
 		for _, s := range e.Shapes {
 			l.shapes = append(l.shapes, shape{lex.Compile(s.Has), lex.Compile(s.With), lex.Compile(s.Without)})

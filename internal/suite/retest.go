@@ -33,7 +33,7 @@ func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte,
 // RootsAbove returns the files whose content RerunOf reads if they exist.
 func RootsAbove(file string) (list []string) {
 	for _, t := range sourceOf(file).Retests {
-		for _, dir := range above(file) {
+		for _, dir := range parentFolders(file) {
 			for _, name := range t.Root {
 				if t.Fits != nil {
 					list = append(list, path.Join(dir, name))
@@ -44,8 +44,8 @@ func RootsAbove(file string) (list []string) {
 	return list
 }
 
-// above returns the folders above a file, the nearest first.
-func above(file string) (list []string) {
+// parentFolders returns the folders above a file, the nearest first.
+func parentFolders(file string) (list []string) {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		if list = append(list, dir); dir == "." || dir == "/" {
 			return list
@@ -53,15 +53,15 @@ func above(file string) (list []string) {
 	}
 }
 
-// enters matches a gate line that begins with a change of folder.
-var enters = pattern.Lazy(`^\s*cd\s+(?:'([^']+)'|([\w./-]+))\s*(?:&&|;)`)
+// cdPattern matches a gate line that begins with a change of folder.
+var cdPattern = pattern.Lazy(`^\s*cd\s+(?:'([^']+)'|([\w./-]+))\s*(?:&&|;)`)
 
 // rootOf returns the folder in which the command runs: the nearest one with a root file, or, for templates without root
 // files, the folder in which the gate runs the tool.
 func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([]byte, bool)) (string, bool) {
 	if len(t.Root) == 0 {
 		for _, line := range gate {
-			if in := enters().FindStringSubmatch(line); in != nil && t.Gate != "" && strings.Contains(line, t.Gate) {
+			if in := cdPattern().FindStringSubmatch(line); in != nil && t.Gate != "" && strings.Contains(line, t.Gate) {
 				if dir := path.Clean(in[1] + in[2]); strings.HasPrefix(file, dir+"/") {
 					return dir, true
 				}
@@ -69,7 +69,7 @@ func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([
 		}
 		return ".", true
 	}
-	for _, dir := range above(file) {
+	for _, dir := range parentFolders(file) {
 		if slices.ContainsFunc(t.Root, func(name string) bool {
 			text, ok := read(path.Join(dir, name))
 			return ok && (t.Fits == nil || t.Fits(text))

@@ -30,7 +30,7 @@ func Held(prefix string) (dir string, remove func() error, err error) {
 
 // lockNew locks a new folder. remove is nil if another process has removed the folder as stale.
 func lockNew(dir string) (remove func() error, err error) {
-	lock, err := hold(dir)
+	lock, err := lockFolder(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -44,8 +44,8 @@ func errVanish() error {
 	return errors.New("temporary folders vanish as soon as they are made: is something cleaning " + os.TempDir() + "?")
 }
 
-// hold locks a folder. It returns nil if another process holds it or it no longer exists.
-func hold(dir string) (*os.File, error) {
+// lockFolder locks a folder. It returns nil if another process holds it or it no longer exists.
+func lockFolder(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -79,10 +79,10 @@ func sweep(prefix string) {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(os.TempDir(), e.Name())
-		if !strings.HasPrefix(e.Name(), prefix) || !ours(dir) {
+		if !strings.HasPrefix(e.Name(), prefix) || !isOwnFolder(dir) {
 			continue
 		}
-		lock, err := hold(dir)
+		lock, err := lockFolder(dir)
 		if err != nil || lock == nil {
 			continue // it is in use, or vanishing
 		}

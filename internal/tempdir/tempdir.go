@@ -25,8 +25,8 @@ func runDir(run string) string {
 
 // removeLeft waits this long for a Sweep that is removing the folder, in this many checks.
 const (
-	sweepTime  = 2 * time.Second
-	sweepLooks = 100
+	sweepTime = 2 * time.Second
+	maxSwept  = 100
 )
 
 // ForRun creates the folder of a run, accessible only to this user, and removes what an earlier process left there. The
@@ -51,20 +51,20 @@ func ForRun(run string) (dir string, remove func() error, err error) {
 // the new folder, too.
 func removeLeft(dir string) error {
 	for look := 0; ; look++ {
-		if !ours(dir) {
+		if !isOwnFolder(dir) {
 			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			return fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
 		}
-		lock, err := hold(dir)
+		lock, err := lockFolder(dir)
 		switch {
 		case lock != nil:
 			return errors.Join(os.RemoveAll(dir), lock.Close())
-		case err != nil || look == sweepLooks:
+		case err != nil || look == maxSwept:
 			return os.RemoveAll(dir)
 		}
-		<-time.After(sweepTime / sweepLooks)
+		<-time.After(sweepTime / maxSwept)
 	}
 }
 
@@ -74,14 +74,14 @@ func Sweep() { sweep(runPrefix) }
 // RemoveRun removes the folder of a finished run, if TMPDIR has not changed since. A missing folder is not an error.
 func RemoveRun(run string) error {
 	dir := runDir(run)
-	if !ours(dir) {
+	if !isOwnFolder(dir) {
 		return nil
 	}
 	return os.RemoveAll(dir)
 }
 
-// ours reports whether the path is a folder, not a link, that belongs to this user.
-func ours(path string) bool {
+// isOwnFolder reports whether the path is a folder, not a link, that belongs to this user.
+func isOwnFolder(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
 		return false

@@ -45,7 +45,7 @@ func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 		case q.Name == "" || answer == "":
 		case secret:
 			s.Secret = append(s.Secret, q.Name)
-		case own || answer != run(ctx, slices.Concat(p.without(env), p.asked), q.Argv): // not the default, so the user chose it
+		case own || answer != run(ctx, slices.Concat(p.withoutUserSettings(env), p.asked), q.Argv): // not the default, so the user chose it
 			s.Env = append(s.Env, q.Name+"="+answer)
 		}
 	}
@@ -62,8 +62,8 @@ func valueOf(env []string, name string) (value string) {
 	return value
 }
 
-// without returns an environment without the user's home and settings, in which tools print their defaults.
-func (p Proposal) without(env []string) []string {
+// withoutUserSettings returns an environment without the user's home and settings, in which tools print their defaults.
+func (p Proposal) withoutUserSettings(env []string) []string {
 	out := append([]string{"HOME=/nonexistent"}, p.bare...)
 	for _, e := range env {
 		if name, _, _ := strings.Cut(e, "="); name == "PATH" || name == "LANG" {

@@ -12,8 +12,8 @@ import (
 // Named is a host that a project file names. It is not trusted: the project's authors choose it.
 type Named struct{ Host, File string }
 
-// named returns the hosts in the settings files of a folder.
-func named(here fs.FS, dir string, registries []ecosystem.Registry) (out []Named) {
+// registryHosts returns the hosts in the settings files of a folder.
+func registryHosts(here fs.FS, dir string, registries []ecosystem.Registry) (out []Named) {
 	for _, r := range registries {
 		info, err := fs.Lstat(here, r.File)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {

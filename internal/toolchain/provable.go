@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// maxLooks limits the number of files that Provable visits.
-const maxLooks = 20_000
+// maxVisited limits the number of files that Provable visits.
+const maxVisited = 20_000
 
 var errFound = errors.New("found")
 
@@ -29,7 +29,7 @@ func Provable(top string, gate []string) bool {
 	}
 	looks := 0
 	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
-		if looks++; looks > maxLooks {
+		if looks++; looks > maxVisited {
 			return fs.SkipAll
 		}
 		switch {

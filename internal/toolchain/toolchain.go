@@ -43,8 +43,8 @@ type table []ecosystem.Ecosystem
 func known() table { return ecosystem.All() }
 
 const (
-	deepest = 2  // levels below the top that are searched
-	most    = 20 // maximum number of proposals
+	deepest      = 2  // levels below the top that are searched
+	maxProposals = 20 // maximum number of proposals
 )
 
 // Propose examines the files in the top folder of a project. If these give nothing to propose, it examines the folders up to
@@ -71,7 +71,7 @@ func (all table) propose(top string) ([]Proposal, error) {
 		}
 		folders = next
 	}
-	return found[:min(len(found), most)], nil
+	return found[:min(len(found), maxProposals)], nil
 }
 
 func useful(proposals []Proposal) bool {
@@ -106,7 +106,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		t := e.Tools[i]
 		p := Proposal{
 			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
-			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: named(here, dir, e.Registries),
+			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: registryHosts(here, dir, e.Registries),
 		}
 		if pinned := t.Image.Pinned; pinned != nil {
 			if text, err := fs.ReadFile(here, t.Image.PinFile); err == nil && pinned(text) != nil {

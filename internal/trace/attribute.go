@@ -51,8 +51,8 @@ func set(s *tracepb.Span, with ...*commonpb.KeyValue) {
 	}
 }
 
-// who returns attributes of the agent of an event.
-func who(e journal.Event) []*commonpb.KeyValue {
+// agentAttributes returns attributes of the agent of an event.
+func agentAttributes(e journal.Event) []*commonpb.KeyValue {
 	session := e.Session
 	if strings.IndexFunc(session, func(r rune) bool { return !isID(r) }) >= 0 { // the agent wrote it, so it could be anything
 		session = ""
@@ -68,8 +68,8 @@ func isID(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }
 
-// spent returns attributes of the usage.
-func spent(u *agents.Usage) []*commonpb.KeyValue {
+// usageAttributes returns attributes of the usage.
+func usageAttributes(u *agents.Usage) []*commonpb.KeyValue {
 	if u == nil || *u == (agents.Usage{}) {
 		return nil
 	}

@@ -19,14 +19,14 @@ const spanLimit = 5000
 // run builds the spans of one run. Spans contain no text that people or agents wrote: no titles, prompts, messages, output,
 // or details of reasons.
 type run struct {
-	trace []byte
-	root  *tracepb.Span
-	claim bool            // the claim has no span yet
-	open  []*tracepb.Span // the current stage, then the current iteration in it
-	judge *tracepb.Span   // the current review
-	spans int
-	used  agents.Usage // sum of iterations and reviews; the last event may correct it
-	count map[string]int64
+	trace      []byte
+	root       *tracepb.Span
+	claim      bool            // the claim has no span yet
+	open       []*tracepb.Span // the current stage, then the current iteration in it
+	reviewSpan *tracepb.Span   // the current review
+	spans      int
+	used       agents.Usage // sum of iterations and reviews; the last event may correct it
+	count      map[string]int64
 }
 
 // begins reports whether a trace starts with the event. Later events do, too, for runs whose first events were lost.
@@ -72,13 +72,13 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 		done = append(done, r.closeTo(0, e.Time)...)
 		r.push(r.span(r.root, string(e.Stage), e.Time))
 	case journal.EventStarted:
-		set(r.root, who(e)...)
+		set(r.root, agentAttributes(e)...)
 	case journal.EventIteration:
 		done = r.closeTo(1, e.Time)
 		r.push(r.span(r.top(), fmt.Sprintf("iteration %d", e.Iteration), e.Time, attribute("ralph.iteration", e.Iteration)))
 	case journal.EventUsage:
-		s := r.span(r.top(), "agent", e.Time.Add(-seconds(e.Elapsed)), who(e)...)
-		set(s, spent(e.Usage)...)
+		s := r.span(r.top(), "agent", e.Time.Add(-seconds(e.Elapsed)), agentAttributes(e)...)
+		set(s, usageAttributes(e.Usage)...)
 		r.add(e.Usage)
 		done = append(done, ended(s, e.Time))
 	case journal.EventSetup, journal.EventGate, journal.EventAfter:
@@ -111,21 +111,21 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 // review starts a span at the first event of a review and ends it at the last.
 func (r *run) review(e journal.Event) (done []*tracepb.Span) {
 	if e.Usage == nil {
-		r.judge = r.span(r.top(), "review", e.Time)
+		r.reviewSpan = r.span(r.top(), "review", e.Time)
 		return nil
 	}
-	s := r.judge
-	if r.judge = nil; s == nil {
+	s := r.reviewSpan
+	if r.reviewSpan = nil; s == nil {
 		s = r.span(r.top(), "review", e.Time)
 	}
-	set(s, spent(e.Usage)...)
+	set(s, usageAttributes(e.Usage)...)
 	r.add(e.Usage)
 	return []*tracepb.Span{ended(s, e.Time)}
 }
 
 // finish ends the run's span and adds its outcome.
 func (r *run) finish(e journal.Event) []*tracepb.Span {
-	set(r.root, who(e)...)
+	set(r.root, agentAttributes(e)...)
 	set(r.root, attribute("ralph.outcome", e.Outcome), attribute("ralph.final", e.Final), attribute("ralph.commits", e.Commits))
 	code := ""
 	if e.Reason != nil {
@@ -148,7 +148,7 @@ func (r *run) finish(e journal.Event) []*tracepb.Span {
 func (r *run) end(at time.Time, more ...*commonpb.KeyValue) []*tracepb.Span {
 	done := r.closeTo(0, at)
 	set(r.root, more...)
-	set(r.root, spent(&r.used)...)
+	set(r.root, usageAttributes(&r.used)...)
 	for kind, n := range r.count {
 		set(r.root, attribute("ralph.count."+kind, n))
 	}
@@ -186,8 +186,8 @@ func (r *run) top() *tracepb.Span {
 
 // closeTo ends the open spans except the first n.
 func (r *run) closeTo(n int, at time.Time) (done []*tracepb.Span) {
-	if r.judge != nil {
-		done, r.judge = append(done, ended(r.judge, at)), nil
+	if r.reviewSpan != nil {
+		done, r.reviewSpan = append(done, ended(r.reviewSpan, at)), nil
 	}
 	for len(r.open) > n {
 		done = append(done, ended(r.top(), at))

@@ -48,17 +48,17 @@ type Tracer struct {
 	cancel context.CancelCauseFunc
 	wake   chan struct{} // signals a full request, or Close
 
-	mu      sync.Mutex
-	runs    map[string]*run // guarded by mu; by run id
-	waiting []*tracepb.Span // guarded by mu
-	lost    int64           // guarded by mu; dropped spans that are not logged yet
-	closed  bool            // guarded by mu
+	mu     sync.Mutex
+	runs   map[string]*run // guarded by mu; by run id
+	queue  []*tracepb.Span // guarded by mu
+	lost   int64           // guarded by mu; dropped spans that are not logged yet
+	closed bool            // guarded by mu
 }
 
 // New starts a tracer. It returns nil if the variables disable tracing, and an error that names a variable with an invalid value.
 func New(c Config) (*Tracer, error) {
 	s, err := parse(c.Env)
-	if err != nil || s.off {
+	if err != nil || s.disabled {
 		return nil, err
 	}
 	s.resource["service.version"] = cmp.Or(s.resource["service.version"], any(c.Version))
@@ -89,14 +89,14 @@ func (t *Tracer) Observe(e journal.Event) {
 	if over {
 		delete(t.runs, e.Run)
 	}
-	t.take(done)
+	t.enqueue(done)
 }
 
-// take queues spans, and drops those that exceed the limit. The caller holds t.mu.
-func (t *Tracer) take(spans []*tracepb.Span) {
-	n := min(len(spans), queued-len(t.waiting))
-	t.waiting, t.lost = append(t.waiting, spans[:n]...), t.lost+int64(len(spans)-n)
-	if len(t.waiting) >= batch {
+// enqueue queues spans, and drops those that exceed the limit. The caller holds t.mu.
+func (t *Tracer) enqueue(spans []*tracepb.Span) {
+	n := min(len(spans), queued-len(t.queue))
+	t.queue, t.lost = append(t.queue, spans[:n]...), t.lost+int64(len(spans)-n)
+	if len(t.queue) >= batch {
 		t.signal()
 	}
 }
@@ -115,7 +115,7 @@ func (t *Tracer) Close() {
 	}
 	t.mu.Lock()
 	for _, r := range t.runs {
-		t.take(r.end(time.Now(), attribute("ralph.unfinished", true)))
+		t.enqueue(r.end(time.Now(), attribute("ralph.unfinished", true)))
 	}
 	t.runs, t.closed = nil, true
 	t.mu.Unlock()
@@ -140,8 +140,8 @@ func (t *Tracer) send(ctx context.Context) {
 		var spans []*tracepb.Span
 		for more := true; more; more = len(spans) == batch {
 			t.mu.Lock()
-			n := min(batch, len(t.waiting))
-			spans, t.waiting, over = t.waiting[:n], slices.Clone(t.waiting[n:]), t.closed
+			n := min(batch, len(t.queue))
+			spans, t.queue, over = t.queue[:n], slices.Clone(t.queue[n:]), t.closed
 			t.mu.Unlock()
 			if n > 0 {
 				failing = t.report(len(spans), t.deliver(ctx, spans), failing)

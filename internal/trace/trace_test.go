@@ -342,8 +342,8 @@ func TestBadCollectors(t *testing.T) {
 		}
 		tr.mu.Lock()
 		defer tr.mu.Unlock()
-		if len(tr.waiting) != queued || tr.lost == 0 {
-			t.Errorf("%d wait", len(tr.waiting))
+		if len(tr.queue) != queued || tr.lost == 0 {
+			t.Errorf("%d wait", len(tr.queue))
 		}
 	})
 	if calls == 0 || !strings.Contains(log, "traces are not sent") {

@@ -16,7 +16,7 @@ import (
 
 // settings are the values of the standard variables.
 type settings struct {
-	off      bool
+	disabled bool
 	address  string
 	header   http.Header
 	timeout  time.Duration
@@ -69,7 +69,7 @@ func (v variables) exporter(name string) (variable, value string) {
 func parse(env []string) (s settings, err error) {
 	v := variablesOf(env)
 	sampler := strings.TrimPrefix(v["OTEL_TRACES_SAMPLER"], "parentbased_") // a run has no parent span
-	if s.off = strings.EqualFold(v["OTEL_SDK_DISABLED"], "true") || v["OTEL_TRACES_EXPORTER"] == "none" || sampler == "always_off"; s.off {
+	if s.disabled = strings.EqualFold(v["OTEL_SDK_DISABLED"], "true") || v["OTEL_TRACES_EXPORTER"] == "none" || sampler == "always_off"; s.disabled {
 		return s, nil
 	}
 	if sampler != "" && sampler != "always_on" {

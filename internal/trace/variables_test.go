@@ -43,8 +43,8 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	for env, want := range map[string]bool{"OTEL_SDK_DISABLED=TRUE": true, "OTEL_TRACES_EXPORTER=none": true, "OTEL_SDK_DISABLED=false": false} {
-		if s, err := parse([]string{env}); err != nil || s.off != want {
-			t.Errorf("%s: %t, %v", env, s.off, err)
+		if s, err := parse([]string{env}); err != nil || s.disabled != want {
+			t.Errorf("%s: %t, %v", env, s.disabled, err)
 		}
 	}
 }

@@ -58,14 +58,14 @@ func (b *board) event(project string, e journal.Event, text string) {
 	if e.Kind == journal.EventStarted && e.Time.Before(r.started) {
 		r.started = e.Time
 	}
-	r.does(e)
+	r.setActivity(e)
 	if text != "" {
 		r.log = appendLog(r.log, e.Time, text)
 	}
 }
 
-// does updates what the run is doing now.
-func (r *row) does(e journal.Event) {
+// setActivity updates what the run is doing now.
+func (r *row) setActivity(e journal.Event) {
 	if text, ok := report.Action(e); ok {
 		r.last = text
 		r.check = text != "" && (e.Kind == journal.EventSetup || e.Kind == journal.EventGate)
@@ -76,11 +76,11 @@ func (r *row) does(e journal.Event) {
 	case journal.EventIteration:
 		r.phase = fmt.Sprintf("iteration %d", e.Iteration)
 	case journal.EventReview, journal.EventUsage:
-		r.uses(e.Usage)
+		r.addUsage(e.Usage)
 	}
 }
 
-func (r *row) uses(u *agents.Usage) {
+func (r *row) addUsage(u *agents.Usage) {
 	if u != nil {
 		r.used = r.used.Add(*u)
 	}

@@ -55,7 +55,7 @@ const (
 
 // lines returns the view as it fits the terminal, followed by an empty line for the cursor.
 func (m model) lines() []string {
-	if m.over || m.width == 0 || m.now.IsZero() {
+	if m.finished || m.width == 0 || m.now.IsZero() {
 		return nil
 	}
 	out := []string{m.head()}
@@ -103,7 +103,7 @@ func (m model) head() string {
 	if sum := b.total(); sum != (agents.Usage{}) {
 		parts = append(parts, m.Cost(sum))
 	}
-	if m.leave != "" { // the view has existed since the runs started
+	if m.leaveQuestion != "" { // the view has existed since the runs started
 		parts = append(parts, elapsed(m.now.Sub(m.began)))
 	}
 	if m.width >= wide {
@@ -174,7 +174,7 @@ func (m model) table() []string {
 	more := 0
 	if len(rows)*each > room {
 		fit := room - 1
-		at := max(slices.IndexFunc(rows, m.is), 0)
+		at := max(slices.IndexFunc(rows, m.isChosen), 0)
 		from := min(max(at-fit/2, 0), len(rows)-fit)
 		rows, more = rows[from:from+fit], len(rows)-fit
 	}
@@ -195,7 +195,7 @@ func (m model) table() []string {
 // line returns the line of a run.
 func (m model) line(r row, g grid) string {
 	mark := "  "
-	if m.is(r) {
+	if m.isChosen(r) {
 		mark = "› "
 	}
 	cells := []string{
@@ -223,7 +223,7 @@ func (m model) paneRoom() int { return max(m.height-4-rowsMax-len(m.foot()), 1) 
 
 func (m model) paneLines() []string {
 	var out []string
-	if at := slices.IndexFunc(m.board.rows, m.is); at >= 0 {
+	if at := slices.IndexFunc(m.board.rows, m.isChosen); at >= 0 {
 		out = append(out, m.line(m.board.rows[at], m.grid()))
 	}
 	what := "log of "
@@ -231,7 +231,7 @@ func (m model) paneLines() []string {
 		what = "diff of "
 	}
 	out = append(out, m.rule(what+m.paint.name.Render(plain(m.Name(m.pane.run))), "↑↓ scroll · esc back"))
-	return append(out, m.pane.seen(m.paneRoom(), m.columns(), m.paint)...)
+	return append(out, m.pane.visibleLines(m.paneRoom(), m.columns(), m.paint)...)
 }
 
 // foot returns the view's question, note or help.
@@ -257,7 +257,7 @@ func (m model) keys() (out []string) {
 		{"↑↓", "choose"}, {"enter", "log"}, {"d", "diff"}, {"s", "stop"}, {"q", "leave the view"},
 		{"Ctrl-C", "stop all"}, {"?", "keys"},
 	} {
-		if k[0] == "Ctrl-C" && m.leave == "" {
+		if k[0] == "Ctrl-C" && m.leaveQuestion == "" {
 			k[1] = "leave"
 		}
 		n := 1 + width(k[0]) + 1 + width(k[1]) + 1

@@ -12,10 +12,10 @@ func foreground(f *os.File) bool {
 	return err != nil || group == unix.Getpgrp() // an error: the terminal has no job control
 }
 
-// eachKey makes the terminal deliver each key at once, without echo. Everything else stays: Ctrl-C, Ctrl-Z and Ctrl-S work
+// setKeyMode makes the terminal deliver each key at once, without echo. Everything else stays: Ctrl-C, Ctrl-Z and Ctrl-S work
 // as without a view, and output line ends are unchanged, so that the terminal of a killed ralph is nearly as before. undo
 // restores the mode.
-func eachKey(f *os.File) (undo func(), err error) {
+func setKeyMode(f *os.File) (undo func(), err error) {
 	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, getMode)
 	if err != nil {

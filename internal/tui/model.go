@@ -22,22 +22,22 @@ type Actions struct {
 // model is the state of the view and of the user's input. It knows neither terminal nor clock.
 type model struct {
 	Actions
-	ctx   context.Context //nolint:containedctx // of what the person asks for
-	title string
-	leave string // question before the view is left; empty: none
-	paint styles
+	ctx           context.Context //nolint:containedctx // of what the person asks for
+	title         string
+	leaveQuestion string // question before the view is left; empty: none
+	paint         styles
 
-	board         board
-	now, began    time.Time
-	width, height int
-	chosen        Run
-	pane          *pane // open pane; nil: none
-	ask           *question
-	help          bool
-	note          string // one line, shown until the next key or for noteTime
-	noted         time.Time
-	over, left    bool   // over: show nothing more; left: because the user left
-	content       string // current content of the terminal
+	board          board
+	now, began     time.Time
+	width, height  int
+	chosen         Run
+	pane           *pane // open pane; nil: none
+	ask            *question
+	help           bool
+	note           string // one line, shown until the next key or for noteTime
+	noted          time.Time
+	finished, left bool   // over: show nothing more; left: because the user left
+	content        string // current content of the terminal
 }
 
 // noteTime is the maximum time for which a note is shown.
@@ -57,11 +57,11 @@ type (
 	}
 	// noted is the result of an action.
 	noted string
-	// differs is the diff of a run.
-	differs struct {
-		run  Run
-		text string
-		said bool // text is the reason why there is no diff
+	// diffResult is the diff of a run.
+	diffResult struct {
+		run      Run
+		text     string
+		isReason bool // text is the reason why there is no diff
 	}
 	// quit ends the view.
 	quit struct{}
@@ -75,7 +75,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var then tea.Cmd
 	switch msg := msg.(type) {
 	case frame:
-		m = m.learn(msg)
+		m = m.withFrame(msg)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
@@ -83,14 +83,14 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m, then = m.press(msg.String())
 	case noted:
 		m.note, m.noted = plain(string(msg)), m.now
-	case differs:
+	case diffResult:
 		if m.pane != nil && m.pane.diff && m.pane.run == msg.run {
 			p := *m.pane
-			p.said = msg.said
+			p.isReason = msg.isReason
 			m.pane = p.with(diffLines(msg.text))
 		}
 	case quit:
-		m.over, then = true, tea.Quit
+		m.finished, then = true, tea.Quit
 	default:
 		return m, nil
 	}
@@ -106,15 +106,15 @@ func (m model) View() tea.View {
 	return v
 }
 
-func (m model) learn(f frame) model {
-	gone := slices.IndexFunc(m.board.rows, m.is)
+func (m model) withFrame(f frame) model {
+	gone := slices.IndexFunc(m.board.rows, m.isChosen)
 	if m.board, m.now = f.board, f.now; m.now.Sub(m.noted) > noteTime {
 		m.note = ""
 	}
 	if m.began.IsZero() {
 		m.began = f.now
 	}
-	at := slices.IndexFunc(m.board.rows, m.is)
+	at := slices.IndexFunc(m.board.rows, m.isChosen)
 	switch {
 	case at < 0 && m.pane == nil && len(m.board.rows) > 0: // choose the run now at that place; a pane stays open until the user closes it
 		m.chosen = m.board.rows[min(max(gone, 0), len(m.board.rows)-1)].Run
@@ -124,7 +124,7 @@ func (m model) learn(f frame) model {
 	return m
 }
 
-func (m model) is(r row) bool { return r.Run == m.chosen }
+func (m model) isChosen(r row) bool { return r.Run == m.chosen }
 
 // press handles a key.
 func (m model) press(key string) (model, tea.Cmd) {
@@ -142,7 +142,7 @@ func (m model) press(key string) (model, tea.Cmd) {
 			return m, nil
 		}
 	}
-	at := slices.IndexFunc(m.board.rows, m.is)
+	at := slices.IndexFunc(m.board.rows, m.isChosen)
 	switch key {
 	case "?":
 		m.help = !m.help
@@ -173,7 +173,7 @@ func (m model) choose(at int) model {
 func (m model) show(at int, diff bool) (model, tea.Cmd) {
 	if m.pane != nil && m.pane.diff == diff {
 		m.pane = nil
-		return m.learn(frame{m.board, m.now}), nil
+		return m.withFrame(frame{m.board, m.now}), nil
 	}
 	if at < 0 {
 		return m, nil
@@ -194,7 +194,7 @@ func (m model) show(at int, diff bool) (model, tea.Cmd) {
 		case strings.TrimSpace(text) == "":
 			text = "Nothing differs."
 		}
-		return differs{r.Run, text, err != nil}
+		return diffResult{r.Run, text, err != nil}
 	}
 }
 
@@ -221,7 +221,7 @@ func (m model) back(key string) (model, tea.Cmd) {
 	switch {
 	case m.pane != nil:
 		m.pane = nil
-		return m.learn(frame{m.board, m.now}), nil
+		return m.withFrame(frame{m.board, m.now}), nil
 	case m.help:
 		m.help = false
 		return m, nil
@@ -229,12 +229,12 @@ func (m model) back(key string) (model, tea.Cmd) {
 		return m, nil
 	}
 	over := func(m model) (model, tea.Cmd) {
-		m.over, m.left = true, true
+		m.finished, m.left = true, true
 		return m, tea.Quit
 	}
-	if m.leave == "" {
+	if m.leaveQuestion == "" {
 		return over(m)
 	}
-	m.ask = &question{m.leave, over}
+	m.ask = &question{m.leaveQuestion, over}
 	return m, nil
 }

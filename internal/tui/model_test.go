@@ -32,7 +32,7 @@ type viewer struct {
 func newViewer(t testing.TB, width, height int) *viewer {
 	v := &viewer{t: t, now: start}
 	v.m = model{
-		ctx: t.Context(), title: "ralph work", leave: "Leave the view?", paint: newStyles(false),
+		ctx: t.Context(), title: "ralph work", leaveQuestion: "Leave the view?", paint: newStyles(false),
 		Actions: Actions{
 			Name: func(r Run) string { return r.Key },
 			Cost: func(u agents.Usage) string { return fmt.Sprintf("$%.2f", u.CostUSD) },
@@ -299,7 +299,7 @@ func FuzzHostile(f *testing.F) {
 		check()
 		v.keys("esc", "s")
 		check()
-		v.send(differs{Run{"", "a", "a"}, text, false})
+		v.send(diffResult{Run{"", "a", "a"}, text, false})
 		v.send(noted(text))
 		check()
 	})
@@ -328,6 +328,6 @@ func TestWhyNoDiffIsWhole(t *testing.T) {
 	v.event("bb", journal.Event{Kind: journal.EventStarted})
 	v.frame(0)
 	v.keys("d")
-	v.send(differs{Run{"", "bb", "bb"}, "bb is being worked; none of its commits has been imported yet; follow it with: ralph logs -f bb", true})
+	v.send(diffResult{Run{"", "bb", "bb"}, "bb is being worked; none of its commits has been imported yet; follow it with: ralph logs -f bb", true})
 	v.shows("\nbb is being worked; none of its commits\nhas been imported yet; follow it with:\nralph logs -f bb\n", true)
 }

@@ -12,12 +12,12 @@ const diffMax = 5000
 
 // pane shows lines of a run below it. It is immutable.
 type pane struct {
-	run    Run
-	diff   bool // shows the diff of the run's commits; otherwise its log
-	said   bool // shows the reason why there is no diff
-	lines  []string
-	top    int  // index of the first visible line
-	follow bool // always show the last lines
+	run      Run
+	diff     bool // shows the diff of the run's commits; otherwise its log
+	isReason bool // shows the reason why there is no diff
+	lines    []string
+	top      int  // index of the first visible line
+	follow   bool // always show the last lines
 }
 
 func (p pane) with(lines []string) *pane {
@@ -52,8 +52,8 @@ func (p pane) press(key string, room int) (*pane, bool) {
 	return &p, true
 }
 
-// seen returns the visible lines: at most room lines of at most columns each. Logs and reasons are wrapped, so that nothing is lost.
-func (p pane) seen(room, columns int, s styles) []string {
+// visibleLines returns the visible lines: at most room lines of at most columns each. Logs and reasons are wrapped, so that nothing is lost.
+func (p pane) visibleLines(room, columns int, s styles) []string {
 	from := min(p.top, max(0, len(p.lines)-room))
 	if p.follow {
 		from = max(0, len(p.lines)-room)
@@ -61,7 +61,7 @@ func (p pane) seen(room, columns int, s styles) []string {
 	lines := p.lines[from:min(from+room, len(p.lines))]
 	var out []string
 	for _, line := range lines {
-		if p.said {
+		if p.isReason {
 			out = append(out, strings.Split(ansi.WrapWc(line, columns, ""), "\n")...)
 			continue
 		}

@@ -97,8 +97,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%ds", s)
 }
 
-// broken returns the number of additional lines that a text takes on a terminal that wraps after columns.
-func broken(text string, columns int) (more int) {
+// extraLines returns the number of additional lines that a text takes on a terminal that wraps after columns.
+func extraLines(text string, columns int) (more int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		more += max(width(line)-1, 0) / max(columns, 1)
 	}

@@ -49,28 +49,28 @@ type View struct {
 	ctx    context.Context //nolint:containedctx // of what the person asks for
 	cancel context.CancelCauseFunc
 
-	turn sync.Mutex // held while the view starts or ends
+	lifecycle sync.Mutex // held while the view starts or ends
 
-	mu      sync.Mutex
-	board   board   // guarded by mu
-	changed bool    // guarded by mu; since the last frame
-	pending []byte  // guarded by mu
-	dropped int     // guarded by mu; lines dropped from pending
-	parts   []above // guarded by mu; texts on their way to the terminal
-	on      bool    // guarded by mu; the view controls the terminal
-	model   model   // guarded by mu; state while the view is suspended
-	reflows bool    // see reflows
-	left    chan struct{}
-	leave   sync.Once
-	program *tea.Program  // guarded by turn
-	over    chan struct{} // guarded by turn; closed when program has ended and the terminal is restored
+	mu       sync.Mutex
+	board    board   // guarded by mu
+	changed  bool    // guarded by mu; since the last frame
+	pending  []byte  // guarded by mu
+	dropped  int     // guarded by mu; lines dropped from pending
+	parts    []above // guarded by mu; texts on their way to the terminal
+	active   bool    // guarded by mu; the view controls the terminal
+	model    model   // guarded by mu; state while the view is suspended
+	reflows  bool    // see reflows
+	leftChan chan struct{}
+	leave    sync.Once
+	program  *tea.Program  // guarded by lifecycle
+	ended    chan struct{} // guarded by lifecycle; closed when program has ended and the terminal is restored
 }
 
 // Start starts a view.
 func Start(c Config) *View {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	v := &View{c: c, ctx: ctx, cancel: cancel, left: make(chan struct{}), changed: true, reflows: reflows(c.Env)}
-	v.model = model{Actions: c.Actions, ctx: ctx, title: c.Title, leave: c.Leave, paint: newStyles(c.Color)}
+	v := &View{c: c, ctx: ctx, cancel: cancel, leftChan: make(chan struct{}), changed: true, reflows: reflows(c.Env)}
+	v.model = model{Actions: c.Actions, ctx: ctx, title: c.Title, leaveQuestion: c.Leave, paint: newStyles(c.Color)}
 	v.Resume()
 	return v
 }
@@ -90,7 +90,7 @@ func (v *View) Event(project string, e journal.Event, text string) {
 func (v *View) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.on {
+	if !v.active {
 		return v.c.Out.Write(b)
 	}
 	v.pending = append(v.pending, b...)
@@ -105,8 +105,8 @@ func (v *View) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns the pending text and clears it. The caller holds mu.
-func (v *View) take() string {
+// takePending returns the pending text and clears it. The caller holds mu.
+func (v *View) takePending() string {
 	text := string(v.pending)
 	if v.dropped > 0 {
 		text = strconv.Itoa(v.dropped) + " lines were left out: the terminal was too slow\n" + text
@@ -116,34 +116,34 @@ func (v *View) take() string {
 }
 
 // Left returns a channel that is closed when the user leaves the view.
-func (v *View) Left() <-chan struct{} { return v.left }
+func (v *View) Left() <-chan struct{} { return v.leftChan }
 
 // Stop ends the view, prints pending text and restores the terminal. It may be called repeatedly.
 func (v *View) Stop() {
 	if v != nil {
 		v.cancel(nil)
 		v.Suspend()
-		v.leave.Do(func() { close(v.left) })
+		v.leave.Do(func() { close(v.leftChan) })
 	}
 }
 
 // Suspend ends the view until Resume.
 func (v *View) Suspend() {
-	v.turn.Lock()
-	defer v.turn.Unlock()
+	v.lifecycle.Lock()
+	defer v.lifecycle.Unlock()
 	if v.program != nil {
 		v.program.Send(quit{})
-		<-v.over
+		<-v.ended
 		v.program = nil
 	}
 }
 
 // Resume starts the view again, unless it is running, the user has left it, or this process is in the background.
 func (v *View) Resume() {
-	v.turn.Lock()
-	defer v.turn.Unlock()
+	v.lifecycle.Lock()
+	defer v.lifecycle.Unlock()
 	select {
-	case <-v.left:
+	case <-v.leftChan:
 		return
 	case <-v.ctx.Done():
 		return
@@ -160,8 +160,8 @@ func (v *View) Resume() {
 	}
 	v.program = tea.NewProgram(v.model, tea.WithInput(nil), tea.WithOutput(v.c.Out), tea.WithEnvironment(v.c.Env), tea.WithFPS(frames),
 		tea.WithColorProfile(profile), tea.WithoutSignalHandler(), tea.WithFilter(v.filter))
-	v.over, v.on = make(chan struct{}), true
-	go v.run(v.program, v.over)
+	v.ended, v.active = make(chan struct{}), true
+	go v.run(v.program, v.ended)
 }
 
 // above is text to print above the view in one step.
@@ -178,7 +178,7 @@ func (v *View) filter(m tea.Model, msg tea.Msg) tea.Msg {
 		return tea.Println(string(msg))()
 	case tea.WindowSizeMsg:
 		if now, ok := m.(model); ok && v.reflows {
-			if n := broken(now.content, msg.Width); n > 0 {
+			if n := extraLines(now.content, msg.Width); n > 0 {
 				_, _ = io.WriteString(v.c.Out, ansi.CursorUp(n))
 			}
 		}
@@ -199,18 +199,18 @@ func (v *View) run(p *tea.Program, over chan struct{}) {
 	beside.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.on = false
+	v.active = false
 	var rest strings.Builder
 	for _, part := range v.parts {
 		rest.WriteString(string(part) + "\n")
 	}
 	v.parts = nil
-	_, _ = io.WriteString(v.c.Out, rest.String()+v.take())
+	_, _ = io.WriteString(v.c.Out, rest.String()+v.takePending())
 	m, _ := final.(model)
 	if err != nil || m.left {
-		v.leave.Do(func() { close(v.left) })
+		v.leave.Do(func() { close(v.leftChan) })
 	}
-	m.over = false
+	m.finished = false
 	v.model = m
 }
 
@@ -221,7 +221,7 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 		now := time.Now()
 		v.mu.Lock()
 		changed := v.changed || now.Unix() != shown
-		parts := v.cut(v.take())
+		parts := v.cut(v.takePending())
 		v.parts = append(v.parts, parts...) // until filter has seen them
 		f := frame{now: now}
 		if changed {
@@ -271,7 +271,7 @@ func (v *View) readKeys(p *tea.Program, beside *sync.WaitGroup) (stop func()) {
 	if v.c.In == nil {
 		return func() {}
 	}
-	undo, err := eachKey(v.c.In)
+	undo, err := setKeyMode(v.c.In)
 	if err != nil {
 		return func() {}
 	}

@@ -127,20 +127,20 @@ func newAPI(mux *http.ServeMux, c Config) api {
 	config.Servers = nil
 	h := humago.New(mux, config)
 	a := api{Config: c, slots: make(chan struct{}, c.Streams)}
-	huma.Get(h, "/v1/projects", a.projects, named("list-projects"))
-	huma.Get(h, "/v1/projects/{project}", a.project, named("get-project"))
-	huma.Post(h, "/v1/projects/{project}/pause", a.pause(true), named("pause-project"))
-	huma.Post(h, "/v1/projects/{project}/resume", a.pause(false), named("resume-project"))
-	huma.Get(h, "/v1/projects/{project}/issues", a.issues, named("list-issues"))
-	huma.Post(h, "/v1/projects/{project}/issues/{issue}/stop", a.stop, named("stop-issue"))
-	huma.Post(h, "/v1/projects/{project}/issues/{issue}/retry", a.retry, named("retry-issue"))
-	huma.Get(h, "/v1/projects/{project}/runs", a.runs, named("list-runs"))
-	huma.Get(h, "/v1/projects/{project}/runs/{run}", a.run, named("get-run"))
+	huma.Get(h, "/v1/projects", a.projects, operationID("list-projects"))
+	huma.Get(h, "/v1/projects/{project}", a.project, operationID("get-project"))
+	huma.Post(h, "/v1/projects/{project}/pause", a.pause(true), operationID("pause-project"))
+	huma.Post(h, "/v1/projects/{project}/resume", a.pause(false), operationID("resume-project"))
+	huma.Get(h, "/v1/projects/{project}/issues", a.issues, operationID("list-issues"))
+	huma.Post(h, "/v1/projects/{project}/issues/{issue}/stop", a.stop, operationID("stop-issue"))
+	huma.Post(h, "/v1/projects/{project}/issues/{issue}/retry", a.retry, operationID("retry-issue"))
+	huma.Get(h, "/v1/projects/{project}/runs", a.runs, operationID("list-runs"))
+	huma.Get(h, "/v1/projects/{project}/runs/{run}", a.run, operationID("get-run"))
 	a.registerEvents(h)
 	return a
 }
 
-func named(id string) func(*huma.Operation) {
+func operationID(id string) func(*huma.Operation) {
 	return func(o *huma.Operation) { o.OperationID = id }
 }
 

@@ -21,8 +21,8 @@ type connections struct {
 
 type connection struct {
 	net.Conn
-	of      *connections
-	serving bool // guarded by of.mu
+	owner   *connections
+	serving bool // guarded by owner.mu
 }
 
 // Accept implements net.Listener.
@@ -50,27 +50,27 @@ func (c *connections) add(conn net.Conn) net.Conn {
 		_ = c.open[i].Conn.Close()
 		c.open = slices.Delete(c.open, i, i+1)
 	}
-	kept := &connection{Conn: conn, of: c}
+	kept := &connection{Conn: conn, owner: c}
 	c.open = append(c.open, kept)
 	return kept
 }
 
 // Close also frees the connection's slot.
 func (c *connection) Close() error {
-	c.of.mu.Lock()
-	if i := slices.Index(c.of.open, c); i >= 0 {
-		c.of.open = slices.Delete(c.of.open, i, i+1)
+	c.owner.mu.Lock()
+	if i := slices.Index(c.owner.open, c); i >= 0 {
+		c.owner.open = slices.Delete(c.owner.open, i, i+1)
 	}
-	c.of.mu.Unlock()
+	c.owner.mu.Unlock()
 	return c.Conn.Close()
 }
 
 // serve records the start or end of an authorized request. At its end the response may still be on its way.
 func (c *connection) serve(on bool) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if i := slices.Index(c.of.open, c); !on && i >= 0 {
-		c.of.open = append(slices.Delete(c.of.open, i, i+1), c)
+	c.owner.mu.Lock()
+	defer c.owner.mu.Unlock()
+	if i := slices.Index(c.owner.open, c); !on && i >= 0 {
+		c.owner.open = append(slices.Delete(c.owner.open, i, i+1), c)
 	}
 	c.serving = on
 }
@@ -81,8 +81,8 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// serving protects the request's connection from being replaced while next handles the request.
-func serving(next http.Handler, w http.ResponseWriter, r *http.Request) {
+// protectConnection protects the request's connection from being replaced while next handles the request.
+func protectConnection(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if conn, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		conn.serve(true)
 		defer conn.serve(false)

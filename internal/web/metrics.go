@@ -22,18 +22,18 @@ type Metrics struct {
 	unknown   *prometheus.CounterVec
 	tokens    *prometheus.CounterVec
 	estimated *prometheus.CounterVec
-	took      *prometheus.HistogramVec
+	durations *prometheus.HistogramVec
 	stages    *prometheus.HistogramVec
 	conflicts *prometheus.CounterVec
 	hooks     *prometheus.CounterVec
 
-	mu       sync.Mutex
-	on       map[string]staged // guarded by mu; by project and run id
-	costless map[string]bool   // guarded by mu; runs with an iteration whose cost is unknown or incomplete
+	mu            sync.Mutex
+	currentStages map[string]runStage // guarded by mu; by project and run id
+	costless      map[string]bool     // guarded by mu; runs with an iteration whose cost is unknown or incomplete
 }
 
-// staged is the current stage of a run.
-type staged struct {
+// runStage is the current stage of a run.
+type runStage struct {
 	stage journal.Stage
 	since time.Time
 }
@@ -54,13 +54,13 @@ func NewMetrics() *Metrics {
 		}, append([]string{"project"}, labels...))
 	}
 	return &Metrics{
-		registry: registry, on: map[string]staged{}, costless: map[string]bool{},
+		registry: registry, currentStages: map[string]runStage{}, costless: map[string]bool{},
 		runs:      counter("ralph_runs_total", "Runs that have ended.", "outcome"),
 		spend:     counter("ralph_spend_usd_total", "Cost of models, as far as it is known."),
 		unknown:   counter("ralph_runs_without_cost_total", "Runs that have ended and whose cost is not known, or not all of it."),
 		tokens:    counter("ralph_tokens_total", "Tokens of models.", "kind"),
 		estimated: counter("ralph_tokens_estimated_total", "Of these tokens, those that are an estimate: themselves or their cost."),
-		took:      histogram("ralph_run_seconds", "Time from the beginning of a run to its end."),
+		durations: histogram("ralph_run_seconds", "Time from the beginning of a run to its end."),
 		stages:    histogram("ralph_stage_seconds", "Time in one stage of a run.", "stage"),
 		conflicts: counter("ralph_claim_conflicts_total", "Issues that were selected, and that another process had claimed by then."),
 		hooks:     counter("ralph_webhooks_total", "Requests to a project's webhook.", "result"),
@@ -71,9 +71,9 @@ func NewMetrics() *Metrics {
 func (m *Metrics) Observe(project string, e journal.Event) {
 	switch e.Kind {
 	case journal.EventStage:
-		m.enter(project, e.Run, staged{e.Stage, e.Time})
+		m.enter(project, e.Run, runStage{e.Stage, e.Time})
 	case journal.EventDeferred:
-		m.enter(project, e.Run, staged{})
+		m.enter(project, e.Run, runStage{})
 	case journal.EventUsage, journal.EventReview:
 		if u := e.Usage; u != nil {
 			if u.CostUSD > 0 {
@@ -101,7 +101,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			m.conflicts.WithLabelValues(project).Inc()
 		}
 	case journal.EventEnded:
-		m.enter(project, e.Run, staged{since: e.Time})
+		m.enter(project, e.Run, runStage{since: e.Time})
 		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
 		m.mu.Lock()
 		if m.costless[project+"/"+e.Run] && !e.Free {
@@ -109,7 +109,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		}
 		delete(m.costless, project+"/"+e.Run)
 		m.mu.Unlock()
-		m.took.WithLabelValues(project).Observe(e.Elapsed)
+		m.durations.WithLabelValues(project).Observe(e.Elapsed)
 	}
 }
 
@@ -117,25 +117,25 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 func (m *Metrics) Webhook(project, result string) { m.hooks.WithLabelValues(project, result).Inc() }
 
 // enter records the end of a run's current stage and the start of the next.
-func (m *Metrics) enter(project, run string, next staged) {
+func (m *Metrics) enter(project, run string, next runStage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := project + "/" + run
-	was, on := m.on[id]
+	was, on := m.currentStages[id]
 	if on && !next.since.IsZero() {
 		m.stages.WithLabelValues(project, string(was.stage)).Observe(max(0, next.since.Sub(was.since).Seconds()))
 	}
 	if next.stage == "" {
-		delete(m.on, id)
+		delete(m.currentStages, id)
 		return
 	}
-	m.on[id] = next
+	m.currentStages[id] = next
 }
 
 // handler serves the metrics of a service. With backlogs it also serves those for which the backlogs must be read.
 func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	now := prometheus.NewRegistry()
-	now.MustRegister(present{s, backlogs})
+	now.MustRegister(stateCollector{s, backlogs})
 	all := promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4,
 		Timeout:             requestTime / 2,
@@ -160,17 +160,17 @@ func (m *Metrics) begin(s *service.Service) {
 	}
 }
 
-// present are the metrics of the current state.
-type present struct {
+// stateCollector are the metrics of the current state.
+type stateCollector struct {
 	service  *service.Service
 	backlogs bool
 }
 
 // Describe implements prometheus.Collector. It describes nothing, which makes the collector unchecked.
-func (present) Describe(chan<- *prometheus.Desc) {}
+func (stateCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (c present) Collect(out chan<- prometheus.Metric) {
+func (c stateCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(name, help string, labels ...string) func(float64, ...string) {
 		d := prometheus.NewDesc(name, help, append([]string{"project"}, labels...), nil)
 		return func(v float64, values ...string) {

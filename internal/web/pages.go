@@ -11,9 +11,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
 
-// byTLS reports whether the browser uses TLS, to this server or to a proxy in front of it. In the second case a form's
+// usesTLS reports whether the browser uses TLS, to this server or to a proxy in front of it. In the second case a form's
 // Origin shows it.
-func byTLS(r *http.Request) bool {
+func usesTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
@@ -33,7 +33,7 @@ func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { pages.LoginPage(w, r.FormValue("next"), false) })
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		next := dashboard.Local(r.PostFormValue("next"))
-		if !l.right(r.PostFormValue("token")) {
+		if !l.isToken(r.PostFormValue("token")) {
 			pages.LoginPage(w, next, true)
 			return
 		}

@@ -199,14 +199,14 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	switch {
-	case !g.isCalled(r):
+	case !g.isOwnHost(r):
 		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
 	case !sameOrigin(r):
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
 		g.hooks.ServeHTTP(w, r) // it has its own limits and checks
 	case g.login.key == nil || g.authorized(r):
-		serving(g.next, w, r)
+		protectConnection(g.next, w, r)
 	case open(r.URL.Path):
 		g.next.ServeHTTP(w, r)
 	default:
@@ -215,13 +215,13 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
-	switch on, err := g.login.on(r); {
+	switch on, err := g.login.isLoggedIn(r); {
 	case err != nil:
 		http.Error(w, "it cannot be looked up now who is logged in; a request with the token needs no login", http.StatusServiceUnavailable)
 	case on:
-		r, done := g.login.within(r)
+		r, done := g.login.withSession(r)
 		defer done()
-		serving(g.next, w, r)
+		protectConnection(g.next, w, r)
 	case wantsPage(r):
 		toLogin(w, r)
 	default:
@@ -230,9 +230,9 @@ func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isCalled reports whether the request's Host is one of the server's names or the address at which the request arrived. A
+// isOwnHost reports whether the request's Host is one of the server's names or the address at which the request arrived. A
 // malicious page can make a browser connect under another name (DNS rebinding).
-func (g guard) isCalled(r *http.Request) bool {
+func (g guard) isOwnHost(r *http.Request) bool {
 	host := hostOf(r.Host)
 	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	named := slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) })
@@ -266,5 +266,5 @@ func (g guard) authorized(r *http.Request) bool {
 	if !bearer {
 		_, sent, _ = r.BasicAuth()
 	}
-	return g.login.right(sent)
+	return g.login.isToken(sent)
 }

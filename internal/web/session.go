@@ -41,10 +41,10 @@ type Sessions interface {
 // memory has the sessions of this process, the oldest first. All have the same lifetime.
 type memory struct {
 	mu   sync.Mutex
-	list []begun // guarded by mu
+	list []loginSession // guarded by mu
 }
 
-type begun struct {
+type loginSession struct {
 	id    []byte
 	until time.Time
 }
@@ -53,8 +53,8 @@ type begun struct {
 func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.list = slices.DeleteFunc(m.list, func(b begun) bool { return !time.Now().Before(b.until) })
-	m.list = append(m.list, begun{id, time.Now().Add(life)})
+	m.list = slices.DeleteFunc(m.list, func(b loginSession) bool { return !time.Now().Before(b.until) })
+	m.list = append(m.list, loginSession{id, time.Now().Add(life)})
 	m.list = m.list[max(0, len(m.list)-maxSessions):]
 	return nil
 }
@@ -63,14 +63,14 @@ func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 func (m *memory) On(_ context.Context, id []byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.list, func(b begun) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
+	return slices.ContainsFunc(m.list, func(b loginSession) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
 }
 
 // End implements Sessions.
 func (m *memory) End(_ context.Context, id []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.list = slices.DeleteFunc(m.list, func(b begun) bool { return bytes.Equal(b.id, id) })
+	m.list = slices.DeleteFunc(m.list, func(b loginSession) bool { return bytes.Equal(b.id, id) })
 	return nil
 }
 
@@ -91,8 +91,8 @@ func newLogin(token string, s Sessions) login {
 	return login{hash[:], s}
 }
 
-// right compares a token in constant time.
-func (l login) right(token string) bool {
+// isToken compares a token in constant time.
+func (l login) isToken(token string) bool {
 	hash := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(hash[:], l.key) == 1
 }
@@ -122,8 +122,8 @@ func (l login) begin(r *http.Request) (string, error) {
 	return value, l.sessions.Begin(r.Context(), l.id(value), sessionTime)
 }
 
-// on reports whether the request's browser is logged in.
-func (l login) on(r *http.Request) (bool, error) {
+// isLoggedIn reports whether the request's browser is logged in.
+func (l login) isLoggedIn(r *http.Request) (bool, error) {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil || l.key == nil {
 		return false, nil
@@ -133,7 +133,7 @@ func (l login) on(r *http.Request) (bool, error) {
 	return l.sessions.On(ctx, l.id(cookie.Value))
 }
 
-// end ends the session of the request's browser. Responses in progress to it end soon after; see within.
+// end ends the session of the request's browser. Responses in progress to it end soon after; see withSession.
 func (l login) end(r *http.Request) error {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -142,14 +142,14 @@ func (l login) end(r *http.Request) error {
 	return l.sessions.End(r.Context(), l.id(cookie.Value))
 }
 
-// within returns the request with a context that ends with its session. If sessions cannot be looked up, the request continues.
-func (l login) within(r *http.Request) (_ *http.Request, done func()) {
+// withSession returns the request with a context that ends with its session. If sessions cannot be looked up, the request continues.
+func (l login) withSession(r *http.Request) (_ *http.Request, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	r = r.WithContext(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for retry.Sleep(ctx, sessionCheck) == nil {
-			if on, err := l.on(r); err == nil && !on {
+			if on, err := l.isLoggedIn(r); err == nil && !on {
 				cancel(errSession)
 			}
 		}
@@ -161,7 +161,7 @@ func (l login) within(r *http.Request) (_ *http.Request, done func()) {
 // browser uses TLS.
 func sessionOf(r *http.Request, value string) *http.Cookie {
 	c := &http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: -1,
+		Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: usesTLS(r), MaxAge: -1,
 	}
 	if value != "" {
 		c.MaxAge = int(sessionTime.Seconds())

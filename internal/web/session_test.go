@@ -21,7 +21,7 @@ func asked(t *testing.T, value string) *http.Request {
 // isOn reports whether the request's browser is logged in.
 func isOn(t *testing.T, l login, r *http.Request) bool {
 	t.Helper()
-	on, err := l.on(r)
+	on, err := l.isLoggedIn(r)
 	if err != nil {
 		t.Error(err)
 	}
@@ -62,7 +62,7 @@ func TestSession(t *testing.T) {
 		if !isOn(t, l, r) {
 			t.Fatal("the session ended early")
 		}
-		sent, done := l.within(r)
+		sent, done := l.withSession(r)
 		defer done()
 		<-sent.Context().Done()
 		if !errors.Is(context.Cause(sent.Context()), errSession) || isOn(t, l, r) || r.Context().Err() != nil {
@@ -122,7 +122,7 @@ func TestSessionsAreAway(t *testing.T) {
 		g := guard{next: http.NotFoundHandler(), hosts: []string{"ralph.example"}, login: l}
 		r := asked(t, begin(t, l))
 		s.err = errors.New("the database is away")
-		sent, done := l.within(r)
+		sent, done := l.withSession(r)
 		defer done()
 		<-time.After(10 * sessionCheck)
 		if sent.Context().Err() != nil {

@@ -9,16 +9,16 @@ import (
 // remembered is the number of deliveries remembered per project.
 const remembered = 1000
 
-// memory remembers the latest deliveries of a project by their ids and by their bodies, because a signature may not cover
+// seenDeliveries remembers the latest deliveries of a project by their ids and by their bodies, because a signature may not cover
 // the id. It is safe for concurrent use.
-type memory struct {
+type seenDeliveries struct {
 	mu    sync.Mutex
 	order [][sha256.Size]byte        // guarded by mu; the latest last
 	known map[[sha256.Size]byte]bool // guarded by mu
 }
 
 // add remembers a delivery and reports whether it is new.
-func (m *memory) add(id string, body []byte) (fresh bool) {
+func (m *seenDeliveries) add(id string, body []byte) (fresh bool) {
 	hashes := [][sha256.Size]byte{sha256.Sum256(append([]byte("body\n"), body...))}
 	if id != "" {
 		hashes = append(hashes, sha256.Sum256([]byte("id\n"+id)))

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// spaced limits the rate of calls. It is safe for concurrent use.
-type spaced struct {
+// rateLimit limits the rate of calls. It is safe for concurrent use.
+type rateLimit struct {
 	mu      sync.Mutex
 	next    time.Time // guarded by mu; earliest time of the next call
 	pending bool      // guarded by mu; a call is scheduled for then
 }
 
-// call calls do immediately if the last call was at least every ago. Otherwise it schedules one call for that time, on
+// run calls do immediately if the last call was at least every ago. Otherwise it schedules one call for that time, on
 // behalf of all calls until then.
-func (s *spaced) call(every time.Duration, do func()) {
+func (s *rateLimit) run(every time.Duration, do func()) {
 	s.mu.Lock()
 	if s.pending {
 		s.mu.Unlock()

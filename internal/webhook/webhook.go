@@ -23,10 +23,10 @@ const Path = "/hooks/"
 
 // Limits of a handler.
 const (
-	maxBody  = 1 << 20 // a delivery with an issue and a comment, both as long as forges allow, takes half of it
-	readTime = 10 * time.Second
-	atOnce   = 16 // concurrent reads of bodies
-	spacing  = 5 * time.Second
+	maxBody    = 1 << 20 // a delivery with an issue and a comment, both as long as forges allow, takes half of it
+	readTime   = 10 * time.Second
+	maxReaders = 16 // concurrent reads of bodies
+	spacing    = 5 * time.Second
 )
 
 // Target is a project that accepts deliveries.
@@ -58,8 +58,8 @@ type Handler struct {
 
 // state is the state of a project.
 type state struct {
-	seen memory
-	wake spaced
+	seen seenDeliveries
+	wake rateLimit
 }
 
 // New returns a handler for Path.
@@ -93,11 +93,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	errMethod = errors.New("deliveries are sent with POST")
-	errBusy   = errors.New("too many deliveries at once")
-	errLarge  = errors.New("the delivery is too large")
-	errBroken = errors.New("the delivery did not arrive whole or in time")
-	errSeen   = errors.New("this delivery was received before")
+	errMethod    = errors.New("deliveries are sent with POST")
+	errBusy      = errors.New("too many deliveries at once")
+	errLarge     = errors.New("the delivery is too large")
+	errBroken    = errors.New("the delivery did not arrive whole or in time")
+	errDuplicate = errors.New("this delivery was received before")
 )
 
 // receive returns the status, and a result for the metrics.
@@ -122,11 +122,11 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string
 	s := h.state(project)
 	switch {
 	case !s.seen.add(notice.ID, body):
-		return http.StatusConflict, "replayed", errSeen
+		return http.StatusConflict, "replayed", errDuplicate
 	case !notice.Wake:
 		return http.StatusAccepted, "ignored", nil
 	}
-	s.wake.call(spacing, target.Wake)
+	s.wake.run(spacing, target.Wake)
 	return http.StatusAccepted, "accepted", nil
 }
 
@@ -142,7 +142,7 @@ func (h *Handler) begin(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_ = r.control.SetReadDeadline(time.Now().Add(readTime))
-	if h.reading = append(h.reading, r); len(h.reading) > atOnce {
+	if h.reading = append(h.reading, r); len(h.reading) > maxReaders {
 		slowest := h.reading[0]
 		h.reading, slowest.ended = h.reading[1:], true
 		_ = slowest.control.SetReadDeadline(time.Unix(1, 0))
@@ -180,7 +180,7 @@ func (h *Handler) state(project string) *state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known[project] == nil {
-		h.known[project] = &state{seen: memory{known: map[[sha256.Size]byte]bool{}}}
+		h.known[project] = &state{seen: seenDeliveries{known: map[[sha256.Size]byte]bool{}}}
 	}
 	return h.known[project]
 }

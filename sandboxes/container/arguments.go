@@ -31,7 +31,7 @@ func (pl *plan) arguments() ([]string, error) {
 	half := max((pl.limits.Disk-shared)/2, 1)
 	scratch := func(dir string, size int64) {
 		// Set the owner: the mode has no effect, because a runtime takes the mode of the image's folder.
-		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+strconv.FormatInt(size, 10)+","+t.owned(pl.user))
+		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+strconv.FormatInt(size, 10)+","+t.ownerOptions(pl.user))
 	}
 	scratch("/tmp", half)
 	if !pl.spec.FillHome {
@@ -53,7 +53,7 @@ func (pl *plan) arguments() ([]string, error) {
 	}
 	args = append(args, "--workdir", pl.workdir, "--entrypoint", helperPath)
 	args = slices.Concat(args, c.Args, []string{c.Image}, helper(inside.Init)[1:])
-	if pl.warm() {
+	if pl.copiesHome() {
 		args = append(args, inside.Home, c.Home)
 	}
 	switch {
@@ -90,7 +90,7 @@ func (pl *plan) mountArguments() (args []string, err error) {
 		}
 		return slices.Concat(args, flags, pl.resolv), nil
 	}
-	for _, m := range pl.shown() {
+	for _, m := range pl.hostMounts() {
 		flag, err := syntax.Mount("bind", m, relabel(m))
 		if err != nil {
 			return nil, err

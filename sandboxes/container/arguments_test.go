@@ -71,8 +71,8 @@ func TestCommandLines(t *testing.T) {
 			c.Image, c.StateDir = "ralph:x", "/state"
 			c.Helper = "/bin/ralph"
 			p := New(tt.engine, c)
-			if p.invalid != nil {
-				t.Fatal(p.invalid)
+			if p.configErr != nil {
+				t.Fatal(p.configErr)
 			}
 			tt.spec.Disk, tt.spec.Mounts = tt.disk, tt.mounts
 			pl := &plan{

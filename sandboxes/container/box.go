@@ -21,7 +21,7 @@ type box struct {
 	env                       []string
 	memory                    int64    // memory limit in bytes
 	disk                      []string // volumes of its Disk's folders; nil: it has no Disk
-	cold                      string   // the reason why its home started empty; "": it did not
+	emptyHomeReason           string   // the reason why its home started empty; "": it did not
 	tunnel                    *tunnel  // nil without egress, and if the proxy's socket is mounted
 
 	commands sandboxes.Commands
@@ -38,10 +38,10 @@ func (b *box) Notices() []sandboxes.Notice {
 }
 
 // Cold returns the reason why the home started empty although the Spec has one, or "".
-func (b *box) Cold() string { return b.cold }
+func (b *box) Cold() string { return b.emptyHomeReason }
 
-// note raises the count of killed processes to that of a report.
-func (b *box) note(killed int64) {
+// updateKilled raises the count of killed processes to that of a report.
+func (b *box) updateKilled(killed int64) {
 	for old := b.killed.Load(); killed > old && !b.killed.CompareAndSwap(old, killed); old = b.killed.Load() {
 	}
 }
@@ -64,7 +64,7 @@ func (b *box) KeepDisk() (show string) {
 	if b.disk == nil {
 		return ""
 	}
-	return b.provider.show(b.run, b.disk)
+	return b.provider.shellCommand(b.run, b.disk)
 }
 
 // remove removes the container and its state folder and, with disk, its volumes.
@@ -91,7 +91,7 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 // the engine does not answer: the container may have ended by itself, and Close removes it in any case.
 func (b *box) abort(why error) error {
 	b.commands.Break(why)
-	limit := b.provider.patience.end
+	limit := b.provider.timeouts.end
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%s kill: no end within %s", b.provider.engine.Name, limit))
 	defer cancel()
 	if _, err := b.provider.call(ctx, "kill", b.name); err != nil && ctx.Err() != nil {
@@ -112,15 +112,15 @@ func (p *Provider) end(ctx context.Context, name string) error {
 		if err == nil && !p.config.Keep {
 			return nil
 		}
-		if !mayPass(err) {
+		if !isRetryable(err) {
 			return err
 		}
 		// It may be gone already, or another process may be removing it.
-		there, listErr := p.listed(ctx, name, !p.config.Keep)
+		there, listErr := p.containerExists(ctx, name, !p.config.Keep)
 		if listErr == nil && !there {
 			return nil
 		}
-		if !mayPass(listErr) {
+		if !isRetryable(listErr) {
 			return errors.Join(err, listErr)
 		}
 		if err := retry.Sleep(ctx, endPause); err != nil {
@@ -133,9 +133,9 @@ func (p *Provider) end(ctx context.Context, name string) error {
 	return err
 }
 
-// mayPass reports whether a repeated call may succeed: there was no error, or the engine has refused the call. An engine
+// isRetryable reports whether a repeated call may succeed: there was no error, or the engine has refused the call. An engine
 // that does not answer or is missing is not called again.
-func mayPass(err error) bool {
+func isRetryable(err error) bool {
 	_, refused := errors.AsType[*engine.CallError](err)
 	return err == nil || refused
 }
@@ -148,8 +148,8 @@ func cleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpLimit, errors.New("the engine does not answer"))
 }
 
-// listed reports whether a running container of that name exists or, with all, one in any state.
-func (p *Provider) listed(ctx context.Context, name string, all bool) (bool, error) {
+// containerExists reports whether a running container of that name exists or, with all, one in any state.
+func (p *Provider) containerExists(ctx context.Context, name string, all bool) (bool, error) {
 	args := []string{"ps", "--filter", "name=^" + name + "$", "--format", "{{.Names}}"}
 	if all {
 		args = append(args, "--all")
@@ -167,7 +167,7 @@ var errMissedEnd = errors.New("its container has ended, and the engine's client 
 // with gVisor below docker), or for an engine that does not answer. It returns when client is done.
 func (b *box) watch(client context.Context, active *atomic.Bool, stop context.CancelCauseFunc) {
 	for ended := false; ; {
-		if retry.Sleep(client, b.provider.patience.quiet) != nil {
+		if retry.Sleep(client, b.provider.timeouts.quiet) != nil {
 			return
 		}
 		switch {
@@ -178,7 +178,7 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 			return
 		default:
 			var err error
-			if ended, err = b.hasEnded(client); !mayPass(err) && !active.Load() {
+			if ended, err = b.hasEnded(client); !isRetryable(err) && !active.Load() {
 				stop(fmt.Errorf("%w: %w", sandboxes.ErrAway, err))
 				return
 			}
@@ -192,12 +192,12 @@ func (b *box) hasEnded(ctx context.Context) (bool, error) {
 	if err == nil {
 		return !st.Running, nil
 	}
-	there, err := b.provider.listed(ctx, b.name, true)
+	there, err := b.provider.containerExists(ctx, b.name, true)
 	return err == nil && !there, err
 }
 
 // isRemoved reports whether the engine answers that no such container exists.
 func (b *box) isRemoved(ctx context.Context) bool {
-	there, err := b.provider.listed(ctx, b.name, true)
+	there, err := b.provider.containerExists(ctx, b.name, true)
 	return err == nil && !there
 }

@@ -114,7 +114,7 @@ func (c Config) problems(image sandboxes.Fix) (errs []error) {
 		}
 	}
 	for namespace, mode := range map[string]string{"network": c.Network, "user namespace": c.UserNamespace} {
-		if err := shared(namespace, mode); err != nil {
+		if err := checkNamespace(namespace, mode); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -48,7 +48,7 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 	}
 	filled := slices.Contains(volumes, volumeName(pl.spec.Run, filledVolume))
 	if !filled { // neither the volumes' content nor the containers that Keep left are needed
-		err := errors.Join(p.endContainers(engine, pl.spec.Run, p.Discard), p.RemoveDisk(engine, pl.spec.Run), p.mark(engine, pl, helperVolume))
+		err := errors.Join(p.endContainers(engine, pl.spec.Run, p.Discard), p.RemoveDisk(engine, pl.spec.Run), p.createVolume(engine, pl, helperVolume))
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 	if err := pl.makeState(); err != nil {
 		return nil, err
 	}
-	if err := p.load(engine, pl); err != nil {
+	if err := p.prepareVolumes(engine, pl); err != nil {
 		return nil, err
 	}
 	inAdvance := !filled && len(pl.spec.Disk.ReadOnly) > 0
@@ -85,11 +85,11 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 			return nil, err
 		}
 	}
-	return b, p.mark(engine, pl, filledVolume)
+	return b, p.createVolume(engine, pl, filledVolume)
 }
 
-// mark creates a volume with the run's labels: volumes that an engine creates for a container have none.
-func (p *Provider) mark(ctx context.Context, pl *plan, name string) error {
+// createVolume creates a volume with the run's labels: volumes that an engine creates for a container have none.
+func (p *Provider) createVolume(ctx context.Context, pl *plan, name string) error {
 	_, err := p.call(ctx, slices.Concat([]string{"volume", "create"}, pl.labels(), []string{volumeName(pl.spec.Run, name)})...)
 	return err
 }
@@ -98,7 +98,7 @@ func (p *Provider) mark(ctx context.Context, pl *plan, name string) error {
 func (p *Provider) fillInAdvance(ctx context.Context, pl *plan) error {
 	filler := *pl
 	filler.name += fillerSuffix
-	filler.filling, filler.spec.Egress, filler.spec.Name = true, "", ""
+	filler.writableDisk, filler.spec.Egress, filler.spec.Name = true, "", ""
 	b, err := p.startOnDisk(ctx, &filler)
 	if err != nil {
 		return err
@@ -144,20 +144,20 @@ func (p *Provider) startOnDisk(ctx context.Context, pl *plan) (_ *box, err error
 func (pl *plan) diskFlags(loader bool) (args []string, err error) {
 	add := func(name string, m sandboxes.Mount) {
 		m.Host = volumeName(pl.spec.Run, name)
-		flag, flagErr := syntax.Mount("volume", m, pl.provider.engine.dialect().bare)
+		flag, flagErr := syntax.Mount("volume", m, pl.provider.engine.dialect().noCopyOption)
 		args, err = append(args, "--mount", flag), errors.Join(err, flagErr)
 	}
 	add(helperVolume, sandboxes.Mount{Inside: path.Dir(helperPath), ReadOnly: !loader})
 	for _, dir := range slices.Sorted(maps.Keys(pl.spec.Disk.Folders)) {
-		readOnly := !loader && !pl.filling && slices.Contains(pl.spec.Disk.ReadOnly, dir)
+		readOnly := !loader && !pl.writableDisk && slices.Contains(pl.spec.Disk.ReadOnly, dir)
 		add(folderPrefix+pl.spec.Disk.Folders[dir], sandboxes.Mount{Inside: dir, ReadOnly: readOnly})
 	}
 	return args, err
 }
 
-// load copies the helper into its volume and gives the folders to the user, with a container that does nothing else. It
+// prepareVolumes copies the helper into its volume and gives the folders to the user, with a container that does nothing else. It
 // runs as root with CHOWN as its only capability, before any command of an agent.
-func (p *Provider) load(ctx context.Context, pl *plan) error {
+func (p *Provider) prepareVolumes(ctx context.Context, pl *plan) error {
 	t, loader := p.engine.dialect(), pl.name+loaderSuffix
 	args := slices.Concat([]string{"create", "--name", loader}, pl.labels(), []string{
 		"--pull", "never", "--network", "none", "--user", "0:0", "--read-only",

@@ -38,16 +38,16 @@ func Podman() Engine { return Engine{Name: "podman", Dialect: DialectPodman} }
 
 // dialect describes the differences between CLI dialects.
 type dialect struct {
-	info     []string // arguments that print the input of describe
-	describe func([]byte) (describe.Engine, error)
-	run      []string          // arguments of every container
-	remove   []string          // arguments that remove containers by force, at once
-	owned    func(user) string // tmpfs options that set the owner
+	info         []string // arguments that print the input of describe
+	describe     func([]byte) (describe.Engine, error)
+	run          []string          // arguments of every container
+	remove       []string          // arguments that remove containers by force, at once
+	ownerOptions func(user) string // tmpfs options that set the owner
 	// resolve returns arguments that make names resolve to loopback without host files; the volume contains such files.
-	resolve func(ctx context.Context, pl *plan, volume string) ([]string, error)
-	hosts   bool   // it copies the host's /etc/hosts and address into containers
-	bare    string // volume option against copying the image's files into it
-	relabel string // mount option for the SELinux label; "": there is none
+	resolve      func(ctx context.Context, pl *plan, volume string) ([]string, error)
+	hosts        bool   // it copies the host's /etc/hosts and address into containers
+	noCopyOption string // volume option against copying the image's files into it
+	relabel      string // mount option for the SELinux label; "": there is none
 }
 
 func (e Engine) dialect() dialect {
@@ -59,11 +59,11 @@ func (e Engine) dialect() dialect {
 				"--http-proxy=false",      // otherwise the host's proxy, with its password, is visible inside
 				"--read-only-tmpfs=false", // otherwise unlimited tmpfs mounts exist
 			},
-			remove:  []string{"rm", "--force", "--time", "0", "--volumes"},
-			owned:   func(user) string { return "U,notmpcopyup" },
-			resolve: resolveByFile,
-			hosts:   true,
-			relabel: "relabel=",
+			remove:       []string{"rm", "--force", "--time", "0", "--volumes"},
+			ownerOptions: func(user) string { return "U,notmpcopyup" },
+			resolve:      resolveByFile,
+			hosts:        true,
+			relabel:      "relabel=",
 		}
 	}
 	return dialect{
@@ -76,10 +76,10 @@ func (e Engine) dialect() dialect {
 			"--env", "FTP_PROXY=", "--env", "ftp_proxy=", "--env", "ALL_PROXY=", "--env", "all_proxy=",
 			"--env", "NO_PROXY=", "--env", "no_proxy=",
 		},
-		remove:  []string{"rm", "--force", "--volumes"},
-		resolve: resolveByDNS,
-		bare:    "volume-nocopy",
-		owned:   func(u user) string { return fmt.Sprintf("uid=%d,gid=%d", u.uid, u.gid) },
+		remove:       []string{"rm", "--force", "--volumes"},
+		resolve:      resolveByDNS,
+		noCopyOption: "volume-nocopy",
+		ownerOptions: func(u user) string { return fmt.Sprintf("uid=%d,gid=%d", u.uid, u.gid) },
 	}
 }
 
@@ -97,7 +97,7 @@ func (p *Provider) program() engine.Program {
 
 // call runs the engine's program and returns its output.
 func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
-	return p.program().Limit(p.patience.call).Call(ctx, args...)
+	return p.program().Limit(p.timeouts.call).Call(ctx, args...)
 }
 
 // helper returns the command line of ralph's own program inside.

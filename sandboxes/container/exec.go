@@ -62,7 +62,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case err == nil && s.refused != nil:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusal{*s.refused}}
 	case err == nil:
-		b.note(int64(s.report.Killed))
+		b.updateKilled(int64(s.report.Killed))
 		return s.report.Exit, nil
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed
@@ -119,7 +119,7 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 
 // diagnose determines why no report arrived.
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
-	st, stateErr := b.settled(ctx)
+	st, stateErr := b.settledState(ctx)
 	switch {
 	case st.OOMKilled && (!st.Running || !errors.Is(err, sandboxes.ErrKilledInside)): // docker reports an OOM kill of any process of a running container
 		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
@@ -153,9 +153,9 @@ const (
 	removalPause = removalTime / 20
 )
 
-// settled returns the container's state after the engine has ended and removed it, if the engine is doing so; after
+// settledState returns the container's state after the engine has ended and removed it, if the engine is doing so; after
 // removalTime, the last state. An engine kills a container before it removes it, and may still report it as running.
-func (b *box) settled(ctx context.Context) (containerState, error) {
+func (b *box) settledState(ctx context.Context) (containerState, error) {
 	wait, cancel := context.WithTimeout(ctx, removalTime)
 	defer cancel()
 	for {

@@ -16,5 +16,5 @@ func RemoveFiles(state, run string) error {
 // SetPatience sets the time limits: without a frame until the container is checked, for a call, and for the end of a
 // command.
 func (p *Provider) SetPatience(quiet, call, end time.Duration) {
-	p.patience = patience{quiet, call, end}
+	p.timeouts = timeouts{quiet, call, end}
 }

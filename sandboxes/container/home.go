@@ -14,11 +14,11 @@ import (
 // The home that setup has filled is copied into the container's own home. Engines can mount an overlay, but cannot limit
 // what is written to it, nor remove its whiteouts as an ordinary user.
 
-// warm reports whether the container's home gets a copy.
-func (pl *plan) warm() bool { return pl.spec.Home != "" && !pl.spec.FillHome }
+// copiesHome reports whether the container's home gets a copy.
+func (pl *plan) copiesHome() bool { return pl.spec.Home != "" && !pl.spec.FillHome }
 
 // leaveHomeEmpty makes the home start empty, for the given reason.
-func (pl *plan) leaveHomeEmpty(why string) { pl.spec.Home, pl.layer, pl.cold = "", 0, why }
+func (pl *plan) leaveHomeEmpty(why string) { pl.spec.Home, pl.layer, pl.emptyHomeReason = "", 0, why }
 
 // layerShare limits the copy to 1/layerShare of the memory limit, because the copy is on a tmpfs.
 const layerShare = 4
@@ -53,7 +53,7 @@ func (pl *plan) prepareHome() error {
 		return err
 	}
 	defer func() { _ = home.Close() }()
-	for _, m := range pl.shown() {
+	for _, m := range pl.hostMounts() {
 		place, below := strings.CutPrefix(m.Inside, pl.provider.config.Home+"/")
 		if !below {
 			continue
@@ -79,7 +79,7 @@ func (pl *plan) prepareHome() error {
 // HomeKey differs between images and users that cannot share a home. It is empty if files of the commands would not belong
 // to the user of this process.
 func (p *Provider) HomeKey(ctx context.Context) (string, error) {
-	in, err := p.ask(ctx)
+	in, err := p.engineInfo(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 )
 
-// ask returns the engine's description of itself. It caches the first answer.
-func (p *Provider) ask(ctx context.Context) (describe.Engine, error) {
+// engineInfo returns the engine's description of itself. It caches the first answer.
+func (p *Provider) engineInfo(ctx context.Context) (describe.Engine, error) {
 	p.mu.Lock()
-	known := p.known
+	known := p.cachedInfo
 	p.mu.Unlock()
 	if known != nil {
 		return *known, nil
@@ -27,7 +27,7 @@ func (p *Provider) ask(ctx context.Context) (describe.Engine, error) {
 		return describe.Engine{}, fmt.Errorf("read what %s says about itself: %w", p.engine.Name, err)
 	}
 	p.mu.Lock()
-	p.known = &in
+	p.cachedInfo = &in
 	p.mu.Unlock()
 	return in, nil
 }

@@ -24,13 +24,13 @@ func (p *Provider) AbandonedDisks(ctx context.Context) (map[string]LeftDisk, err
 	for _, run := range marked {
 		all, errAll := p.volumes(ctx, run)
 		err = errors.Join(err, errAll)
-		disks[run] = LeftDisk{volumeName(run, "*"), p.show(run, all), slices.Contains(all, volumeName(run, filledVolume))}
+		disks[run] = LeftDisk{volumeName(run, "*"), p.shellCommand(run, all), slices.Contains(all, volumeName(run, filledVolume))}
 	}
 	return disks, err
 }
 
-// show returns the command line of a shell in a container with the run's volumes.
-func (p *Provider) show(run string, volumes []string) string {
+// shellCommand returns the command line of a shell in a container with the run's volumes.
+func (p *Provider) shellCommand(run string, volumes []string) string {
 	args := []string{"run", "--rm", "-it", "--network", "none", "-u", "0:0", "-w", "/disk", "--entrypoint", "sh"}
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(volumes))) { // two paths may show the same volume
 		if folder, ok := strings.CutPrefix(v, volumeName(run, folderPrefix)); ok {

@@ -23,27 +23,27 @@ import (
 
 // plan describes a container before it is created. Everything is looked up, and nothing is done yet.
 type plan struct {
-	provider *Provider
-	spec     sandboxes.Spec
-	image    describe.Image
-	user     user
-	userns   string
-	name     string
-	state    string // host folder of its own, for the files below
-	workdir  string
-	env      []string
-	limits   sandboxes.Limits
-	layer    int64    // size of a copy of the Spec's Home in bytes
-	cold     string   // the reason why the home starts empty although the Spec has one; "": it does not
-	filling  bool     // it may write to the Disk's read-only folders
-	resolv   []string // with a Disk: arguments for name resolution
+	provider        *Provider
+	spec            sandboxes.Spec
+	image           describe.Image
+	user            user
+	userns          string
+	name            string
+	state           string // host folder of its own, for the files below
+	workdir         string
+	env             []string
+	limits          sandboxes.Limits
+	layer           int64    // size of a copy of the Spec's Home in bytes
+	emptyHomeReason string   // the reason why the home starts empty although the Spec has one; "": it does not
+	writableDisk    bool     // it may write to the Disk's read-only folders
+	resolv          []string // with a Disk: arguments for name resolution
 }
 
 // box returns the box of the plan's container.
 func (pl *plan) box() *box {
 	b := &box{
 		provider: pl.provider, run: pl.spec.Run, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env,
-		memory: pl.limits.Memory, cold: pl.cold,
+		memory: pl.limits.Memory, emptyHomeReason: pl.emptyHomeReason,
 	}
 	if pl.spec.Disk != nil {
 		for folder := range maps.Values(pl.spec.Disk.Folders) {
@@ -74,7 +74,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 			return nil, fmt.Errorf("mount %s: %w", m.Host, err)
 		}
 	}
-	in, err := p.ask(ctx)
+	in, err := p.engineInfo(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 		pl.workdir = cmp.Or(p.config.Workdir, spec.Workdir, spec.Worktree)
 	}
 	pl.limits = pl.limits.WithDefaults()
-	if pl.warm() {
+	if pl.copiesHome() {
 		pl.measureHome()
 	}
 	pl.env = slices.Concat(
@@ -268,8 +268,8 @@ func (pl *plan) write() error {
 	return nil
 }
 
-// shown returns all mounts of host files, ordered so that no mount covers an earlier one.
-func (pl *plan) shown() []sandboxes.Mount {
+// hostMounts returns all mounts of host files, ordered so that no mount covers an earlier one.
+func (pl *plan) hostMounts() []sandboxes.Mount {
 	c := pl.provider.config
 	all := []sandboxes.Mount{
 		{Host: c.Helper, Inside: helperPath, ReadOnly: true},
@@ -278,7 +278,7 @@ func (pl *plan) shown() []sandboxes.Mount {
 	switch {
 	case pl.spec.FillHome:
 		all = append(all, sandboxes.Mount{Host: pl.spec.Home, Inside: c.Home})
-	case pl.warm():
+	case pl.copiesHome():
 		all = append(all, sandboxes.Mount{Host: pl.spec.Home, Inside: inside.HomeLayer, ReadOnly: true})
 	}
 	for _, dir := range pl.spec.Objects {

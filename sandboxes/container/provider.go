@@ -19,15 +19,15 @@ import (
 
 // Provider runs sandboxes in containers. It is safe for concurrent use.
 type Provider struct {
-	engine  Engine
-	config  Config
-	invalid error // errors of the Config; Check and Open return them
+	engine    Engine
+	config    Config
+	configErr error // errors of the Config; Check and Open return them
 
-	patience patience // tests change it
+	timeouts timeouts // tests change it
 
-	mu       sync.Mutex
-	known    *describe.Engine // guarded by mu; nil until the engine has answered
-	verified map[string]bool  // guarded by mu; ids of images in which commands can run
+	mu         sync.Mutex
+	cachedInfo *describe.Engine // guarded by mu; nil until the engine has answered
+	verified   map[string]bool  // guarded by mu; ids of images in which commands can run
 }
 
 var (
@@ -39,13 +39,13 @@ var (
 	_ sandboxes.Cold      = (*box)(nil)
 )
 
-// patience holds time limits: until a quiet command's container is checked, for a call, and for the end of a command.
-type patience struct{ quiet, call, end time.Duration }
+// timeouts holds time limits: until a quiet command's container is checked, for a call, and for the end of a command.
+type timeouts struct{ quiet, call, end time.Duration }
 
 // New returns a provider. Only Check and Open report an invalid Config, so that an unused provider does no harm.
 func New(e Engine, c Config) *Provider {
-	p := &Provider{engine: e, verified: make(map[string]bool), patience: patience{quietLimit, engine.CallLimit, engine.EndLimit}}
-	p.config, p.invalid = c.withDefaults(p.buildImage())
+	p := &Provider{engine: e, verified: make(map[string]bool), timeouts: timeouts{quietLimit, engine.CallLimit, engine.EndLimit}}
+	p.config, p.configErr = c.withDefaults(p.buildImage())
 	return p
 }
 
@@ -57,7 +57,7 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 	c := sandboxes.Capabilities{
 		Files: sandboxes.Bind, Isolation: sandboxes.Container, Disk: true, Home: true,
 		Egress: p.config.Network == "none", Secrets: p.config.Network == "none", Limits: !p.config.Unbounded,
-		Weaker: p.config.weaker(),
+		Weaker: p.config.weakeningSettings(),
 	}
 	if strings.HasPrefix(p.config.Runtime, "kata") {
 		c.Isolation = sandboxes.VM
@@ -70,10 +70,10 @@ func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if p.invalid != nil {
-		return fmt.Errorf("configure %s: %w", p.engine.Name, p.invalid)
+	if p.configErr != nil {
+		return fmt.Errorf("configure %s: %w", p.engine.Name, p.configErr)
 	}
-	in, err := p.ask(ctx)
+	in, err := p.engineInfo(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case p.invalid != nil:
-		return nil, p.invalid
+	case p.configErr != nil:
+		return nil, p.configErr
 	}
 	plan, err := p.plan(ctx, spec)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		return p.openDisk(ctx, plan)
 	}
 	b, err := p.start(ctx, plan)
-	if err == nil || !plan.warm() || ctx.Err() != nil {
+	if err == nil || !plan.copiesHome() || ctx.Err() != nil {
 		return b, err
 	}
 	why := err.Error()
@@ -119,7 +119,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if plan, err = p.plan(ctx, spec); err != nil {
 		return nil, err
 	}
-	plan.cold = why
+	plan.emptyHomeReason = why
 	return p.start(ctx, plan)
 }
 
@@ -180,7 +180,7 @@ func (p *Provider) abandoned(ctx context.Context, names []string, err error, kin
 	for _, name := range names {
 		var text, run string
 		var ended bool
-		if text, err = p.call(ctx, kind, "inspect", "--format", format, name); mayPass(err) {
+		if text, err = p.call(ctx, kind, "inspect", "--format", format, name); isRetryable(err) {
 			run, ended, err = label.Abandoned(text) // no text: it is gone meanwhile
 		}
 		if err != nil {

@@ -18,17 +18,17 @@ import (
 
 // session is one call of the engine's "exec", with its exchange of frames with the helper.
 type session struct {
-	cmd    sandboxes.Command
-	toward *io.PipeWriter // to the helper; closed after its report
-	from   *io.PipeReader
-	out    *inside.FrameWriter
-	errs   *proc.Tail    // error output of the engine's client and the helper
-	credit chan struct{} // one for each input frame that may be sent
+	cmd        sandboxes.Command
+	toHelper   *io.PipeWriter // to the helper; closed after its report
+	fromHelper *io.PipeReader
+	out        *inside.FrameWriter
+	errs       *proc.Tail    // error output of the engine's client and the helper
+	credit     chan struct{} // one for each input frame that may be sent
 
-	begun    chan struct{} // closed when the command has started
-	reported chan struct{} // closed when the report or refusal has arrived
-	gone     chan struct{} // closed when the engine's client has ended
-	active   atomic.Bool   // a frame has arrived since the last check
+	commandStarted chan struct{} // closed when the command has started
+	reported       chan struct{} // closed when the report or refusal has arrived
+	clientEnded    chan struct{} // closed when the engine's client has ended
+	active         atomic.Bool   // a frame has arrived since the last check
 
 	// Written by the decoding goroutine, and read after the client has ended.
 	started bool
@@ -37,20 +37,20 @@ type session struct {
 	failed  [2]bool // writers that have failed
 	killed  bool    // a signal has killed the helper
 
-	mu       sync.Mutex
-	inputBad error // guarded by mu; read error of the input
+	mu           sync.Mutex
+	inputReadErr error // guarded by mu; read error of the input
 }
 
 func newSession(cmd sandboxes.Command) *session {
 	s := &session{
 		cmd: cmd, errs: proc.NewTail(4 << 10), credit: make(chan struct{}, inside.Window),
-		begun: make(chan struct{}), reported: make(chan struct{}), gone: make(chan struct{}),
+		commandStarted: make(chan struct{}), reported: make(chan struct{}), clientEnded: make(chan struct{}),
 	}
 	for range inside.Window {
 		s.credit <- struct{}{}
 	}
-	s.from, s.toward = io.Pipe()
-	s.out = &inside.FrameWriter{W: s.toward}
+	s.fromHelper, s.toHelper = io.Pipe()
+	s.out = &inside.FrameWriter{W: s.toHelper}
 	return s
 }
 
@@ -70,11 +70,11 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	ended := make(chan error, 1)
 	go func() {
 		exit, err := proc.Run(client, proc.Spec{
-			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: s.from, Stdout: decode, Stderr: s.errs,
+			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: s.fromHelper, Stdout: decode, Stderr: s.errs,
 		})
-		s.killed = isOfHelper(exit)
-		_ = s.from.Close() // ends a goroutine that still sends
-		close(s.gone)
+		s.killed = helperWasKilled(exit)
+		_ = s.fromHelper.Close() // ends a goroutine that still sends
+		close(s.clientEnded)
 		ended <- err
 	}()
 	go s.send(inside.FrameCommand, text)
@@ -84,7 +84,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 		Ended: ended, Reported: s.reported,
 		Terminate: func() { go s.send(inside.FrameTerminate, nil) },
 		Kill:      func() { go s.send(inside.FrameKill, nil) },
-		Dismiss:   func() { _ = s.toward.Close() }, // the helper waits for this
+		Dismiss:   func() { _ = s.toHelper.Close() }, // the helper waits for this
 		GiveUp: func() {
 			why := errors.New("the engine's client does not end")
 			select {
@@ -94,7 +94,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 			}
 			stop(why)
 		},
-		Limit: p.patience.end,
+		Limit: p.timeouts.end,
 	}.Steer(ctx, s.cmd)
 	switch {
 	case s.report != nil || s.refused != nil:
@@ -109,8 +109,8 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	return errNoReport
 }
 
-// isOfHelper reports whether a signal has killed the helper, whose status the engine's client, itself alive, has passed on.
-func isOfHelper(client proc.Exit) bool {
+// helperWasKilled reports whether a signal has killed the helper, whose status the engine's client, itself alive, has passed on.
+func helperWasKilled(client proc.Exit) bool {
 	const highest = 64 // highest signal number
 	return client.Signal == 0 && client.Code > 128 && client.Code <= 128+highest
 }
@@ -125,12 +125,12 @@ func (s *session) receive(kind byte, payload []byte) error {
 	case inside.FrameStarted:
 		if !s.started {
 			s.started = true
-			close(s.begun)
+			close(s.commandStarted)
 		}
 	case inside.FrameStdout:
-		s.pass(0, s.cmd.Stdout, payload)
+		s.writeOutput(0, s.cmd.Stdout, payload)
 	case inside.FrameStderr:
-		s.pass(1, s.cmd.Stderr, payload)
+		s.writeOutput(1, s.cmd.Stderr, payload)
 	case inside.FrameTaken:
 		select {
 		case s.credit <- struct{}{}:
@@ -157,8 +157,8 @@ func (s *session) receive(kind byte, payload []byte) error {
 	return nil
 }
 
-// pass writes output until the writer fails.
-func (s *session) pass(i int, w io.Writer, p []byte) {
+// writeOutput writes output until the writer fails.
+func (s *session) writeOutput(i int, w io.Writer, p []byte) {
 	if w == nil || s.failed[i] {
 		return
 	}
@@ -171,8 +171,8 @@ func (s *session) pass(i int, w io.Writer, p []byte) {
 // Read that still blocks after the end of the command is abandoned.
 func (s *session) feed() {
 	select {
-	case <-s.begun:
-	case <-s.gone:
+	case <-s.commandStarted:
+	case <-s.clientEnded:
 		return
 	}
 	if s.cmd.Stdin == nil {
@@ -185,7 +185,7 @@ func (s *session) feed() {
 		if n > 0 {
 			select {
 			case <-s.credit:
-			case <-s.gone:
+			case <-s.clientEnded:
 				return
 			}
 			if s.out.Send(inside.FrameInput, buf[:n]) != nil {
@@ -198,7 +198,7 @@ func (s *session) feed() {
 			return
 		case err != nil:
 			s.mu.Lock()
-			s.inputBad = err
+			s.inputReadErr = err
 			s.mu.Unlock()
 			s.send(inside.FrameKill, nil) // the command must not mistake a truncated input for a complete one
 			return
@@ -209,5 +209,5 @@ func (s *session) feed() {
 func (s *session) inputErr() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inputBad
+	return s.inputReadErr
 }

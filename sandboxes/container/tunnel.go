@@ -74,7 +74,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 			return
 		}
 		switch {
-		case err == nil && isOfHelper(exit):
+		case err == nil && helperWasKilled(exit):
 			err = fmt.Errorf("the tunnel to the egress proxy has ended: %w", sandboxes.ErrKilledInside)
 		case err == nil:
 			err = t.output.explain(errors.New("the tunnel to the egress proxy has ended"))

@@ -15,7 +15,7 @@ import (
 
 // verify returns nil when commands can run in the container, or the reason why they never will.
 func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
-	if pl.spec.Egress != "" || pl.warm() {
+	if pl.spec.Egress != "" || pl.copiesHome() {
 		if err := p.awaitReady(ctx, b); err != nil {
 			return err
 		}

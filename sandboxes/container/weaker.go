@@ -8,8 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// weaker describes the settings that weaken the isolation, for Capabilities.
-func (c Config) weaker() string {
+// weakeningSettings describes the settings that weaken the isolation, for Capabilities.
+func (c Config) weakeningSettings() string {
 	var all []string
 	add := func(is bool, format string, args ...any) {
 		if is {
@@ -26,8 +26,8 @@ func (c Config) weaker() string {
 	return strings.Join(all, "; ")
 }
 
-// shared returns an error for a namespace of the host or another container: commands could reach services there.
-func shared(namespace, mode string) error {
+// checkNamespace returns an error for a namespace of the host or another container: commands could reach services there.
+func checkNamespace(namespace, mode string) error {
 	switch {
 	case strings.HasPrefix(mode, "-"):
 		return fmt.Errorf("%s %q starts with a dash", namespace, mode)

@@ -95,7 +95,7 @@ func (r *receiver) read(stream io.Reader) error {
 			break
 		}
 		if err == nil {
-			err = r.take(h, in)
+			err = r.receiveEntry(h, in)
 		}
 		if err != nil {
 			return err
@@ -108,8 +108,8 @@ func (r *receiver) read(stream io.Reader) error {
 	return err
 }
 
-// take accepts or refuses one entry. An error ends the whole Fetch.
-func (r *receiver) take(h *tar.Header, in io.Reader) error {
+// receiveEntry accepts or refuses one entry. An error ends the whole Fetch.
+func (r *receiver) receiveEntry(h *tar.Header, in io.Reader) error {
 	if err := r.countEntry(); err != nil {
 		return err
 	}
@@ -159,13 +159,13 @@ func (r *receiver) count(size int64) error {
 
 func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 	mode := fs.FileMode(h.Mode).Perm()
-	if err := r.parents(p, r.makeFolder); err != nil {
+	if err := r.checkParents(p, r.makeFolder); err != nil {
 		return err
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		if old, err := r.root.Lstat(p); err == nil && !old.IsDir() {
-			if err := r.clear(p); err != nil {
+			if err := r.removeExisting(p); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 		if err := r.checkLink(p, h.Linkname); err != nil {
 			return err
 		}
-		if err := r.clear(p); err != nil {
+		if err := r.removeExisting(p); err != nil {
 			return err
 		}
 		return r.root.Symlink(h.Linkname, p)
@@ -192,9 +192,9 @@ func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 	return errors.New("it is no file, folder or link")
 }
 
-// parents checks each folder above a path, and calls missing for a missing one. None may be a link: an honest tar never
+// checkParents checks each folder above a path, and calls missing for a missing one. None may be a link: an honest tar never
 // writes through one, and a link on the host may lead into a git directory.
-func (r *receiver) parents(p string, missing func(dir string) error) error {
+func (r *receiver) checkParents(p string, missing func(dir string) error) error {
 	for i, c := range p {
 		if c != '/' {
 			continue
@@ -260,9 +260,9 @@ func (r *receiver) makeFolder(dir string) error {
 	return r.root.Mkdir(dir, 0o755)
 }
 
-// clear makes room for an entry. It keeps a folder that is not empty: the folder may contain files that the sandbox does
+// removeExisting makes room for an entry. It keeps a folder that is not empty: the folder may contain files that the sandbox does
 // not know, such as a git directory.
-func (r *receiver) clear(p string) error {
+func (r *receiver) removeExisting(p string) error {
 	if err := r.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -273,7 +273,7 @@ func (r *receiver) copyFile(p, from string, mode fs.FileMode) error {
 	if err := checkPath(from); err != nil {
 		return err
 	}
-	if err := r.parents(from, func(string) error { return fs.ErrNotExist }); err != nil {
+	if err := r.checkParents(from, func(string) error { return fs.ErrNotExist }); err != nil {
 		return err
 	}
 	f, info, err := disk.OpenRegular(r.root, from)
@@ -301,7 +301,7 @@ func (r *receiver) writeFile(p string, in io.Reader, size int64, mode fs.FileMod
 	_, err = io.CopyN(f, in, size)
 	err = errors.Join(err, f.Chmod(mode|0o600), f.Close())
 	if err == nil {
-		err = r.clear(p)
+		err = r.removeExisting(p)
 	}
 	if err == nil {
 		err = r.root.Rename(temp, p)

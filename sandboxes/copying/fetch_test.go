@@ -240,7 +240,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(openRoot(t, t.TempDir()), sandboxes.FetchLimits{})
-	err := r.take(&tar.Header{Name: "f", Typeflag: tar.TypeReg, Size: 3}, failing{&fs.PathError{Op: "write", Path: "f", Err: unix.ENOSPC}})
+	err := r.receiveEntry(&tar.Header{Name: "f", Typeflag: tar.TypeReg, Size: 3}, failing{&fs.PathError{Op: "write", Path: "f", Err: unix.ENOSPC}})
 	if !errors.Is(err, unix.ENOSPC) || r.refused.Count > 0 {
 		t.Errorf("error is %v, refused %+v", err, r.refused)
 	}

@@ -47,7 +47,8 @@ func (p *Proxy) admit(c net.Conn) {
 	select {
 	case p.slots <- struct{}{}:
 	default:
-		p.no(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections)) // does not block: the reply fits into the socket's buffer
+		// This does not block: the reply fits into the socket's buffer.
+		p.writeSocketRefusal(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections))
 		_ = c.Close()
 		return
 	}
@@ -56,15 +57,15 @@ func (p *Proxy) admit(c net.Conn) {
 		p.refuse("", 0, deny(TooMuch, "the run has moved %d bytes", p.limits.Bytes))
 		_ = c.Close()
 	}
-	m := newMetered(c, &p.left, p.limits.Idle, spent, func() {
+	m := newMetered(c, &p.bytesLeft, p.limits.Idle, spent, func() {
 		stop()
 		<-p.slots
 	})
-	p.work.Go(func() { p.begin(m) })
+	p.work.Go(func() { p.serveConn(m) })
 }
 
-// begin reads the preface of a connection, and serves it to its end or hands it over.
-func (p *Proxy) begin(c *metered) {
+// serveConn reads the preface of a connection, and serves it to its end or hands it over.
+func (p *Proxy) serveConn(c *metered) {
 	kept := false
 	defer func() {
 		if !kept {
@@ -76,7 +77,7 @@ func (p *Proxy) begin(c *metered) {
 	if err != nil {
 		if errors.Is(err, errPreface) {
 			p.refuse("", 0, deny(Malformed, "a connection to the socket speaks another protocol"))
-			_, _ = io.WriteString(c, replyNo+string(Malformed)+"\n")
+			_, _ = io.WriteString(c, replyRefused+string(Malformed)+"\n")
 		}
 		return
 	}
@@ -88,45 +89,45 @@ func (p *Proxy) begin(c *metered) {
 			_, _ = fmt.Fprintf(c, "%s%s", replyOK, body)
 		}
 	case verbProxy:
-		kept = p.hand(c, p.serveProxy)
+		kept = p.handOver(c, p.serveProxy)
 	case verbEndpoint:
 		n, err := strconv.Atoi(pre.arg)
 		if err != nil || n < 0 || n >= len(p.endpoints) {
-			p.no(c, "", 0, deny(Malformed, "there is no such endpoint"))
+			p.writeSocketRefusal(c, "", 0, deny(Malformed, "there is no such endpoint"))
 			return
 		}
-		kept = p.hand(c, func(w http.ResponseWriter, r *http.Request) { p.serveEndpoint(w, r, p.endpoints[n]) })
+		kept = p.handOver(c, func(w http.ResponseWriter, r *http.Request) { p.serveEndpoint(w, r, p.endpoints[n]) })
 	case verbConnect:
 		kept = p.connect(c, pre.arg)
 	}
 }
 
-// hand hands a connection to the HTTP server. It returns false if the server has ended.
-func (p *Proxy) hand(c net.Conn, serve http.HandlerFunc) bool {
+// handOver hands a connection to the HTTP server. It returns false if the server has ended.
+func (p *Proxy) handOver(c net.Conn, serve http.HandlerFunc) bool {
 	if _, err := io.WriteString(c, replyOK); err != nil {
 		return false
 	}
-	return p.handoff.give(&served{c, serve})
+	return p.handoff.give(&servedConn{c, serve})
 }
 
 // connect serves a connection to a host. It returns true if it has handed the connection to the HTTP server.
 func (p *Proxy) connect(c net.Conn, target string) bool {
 	host, port, err := splitTarget(target)
 	if err != nil {
-		p.no(c, "", 0, deny(Malformed, "the target is not HOST:PORT"))
+		p.writeSocketRefusal(c, "", 0, deny(Malformed, "the target is not HOST:PORT"))
 		return false
 	}
 	if port == httpPort {
 		// Each request is checked separately, and makes its own connection.
 		if _, err := p.policy.permit(host, port); err != nil {
-			p.no(c, host, port, err)
+			p.writeSocketRefusal(c, host, port, err)
 			return false
 		}
-		return p.hand(c, p.servePort80(host))
+		return p.handOver(c, p.servePort80(host))
 	}
 	server, err := p.policy.connect(p.ctx, host, port)
 	if err != nil {
-		p.no(c, host, port, err)
+		p.writeSocketRefusal(c, host, port, err)
 		return false
 	}
 	if _, err := io.WriteString(c, replyOK); err != nil {
@@ -137,7 +138,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 	return false
 }
 
-// no sends a refusal in the socket's protocol.
-func (p *Proxy) no(c net.Conn, host string, port int, err error) {
-	_, _ = io.WriteString(c, replyNo+string(p.refuse(host, port, err))+"\n")
+// writeSocketRefusal sends a refusal in the socket's protocol.
+func (p *Proxy) writeSocketRefusal(c net.Conn, host string, port int, err error) {
+	_, _ = io.WriteString(c, replyRefused+string(p.refuse(host, port, err))+"\n")
 }

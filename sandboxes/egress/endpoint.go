@@ -125,7 +125,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 		transport: &http.Transport{
 			// Always the endpoint's host, whatever the request says.
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return p.reach(ctx, host, port, e.AllowPrivate)
+				return p.dialHost(ctx, host, port, e.AllowPrivate)
 			},
 			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: up.Hostname()},
 			ForceAttemptHTTP2:   true,
@@ -147,7 +147,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		defer exchange.End()
 	}
 	if err != nil {
-		p.httpRefuse(w, e.Name, 0, err)
+		p.writeHTTPRefusal(w, e.Name, 0, err)
 		return
 	}
 	if out.Body != nil {
@@ -155,7 +155,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		if e.Model {
 			if err := p.filterTools(out, e.Name); err != nil {
 				if r.Context().Err() == nil { // the program still waits
-					p.httpRefuse(w, e.Name, 0, err)
+					p.writeHTTPRefusal(w, e.Name, 0, err)
 				}
 				return
 			}
@@ -169,16 +169,16 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		if r.Context().Err() != nil {
 			return // the program has hung up
 		}
-		p.failed(w, e, err, secret)
+		p.refuseUnreached(w, e, err, secret)
 		return
 	}
-	if err := readable(in); err != nil {
+	if err := checkSearchable(in); err != nil {
 		_ = in.Body.Close()
-		p.httpRefuse(w, e.Name, 0, err)
+		p.writeHTTPRefusal(w, e.Name, 0, err)
 		return
 	}
 	if exchange != nil {
-		in.Body = copied{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
+		in.Body = teeBody{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
 	}
 	in.Header.Del("Set-Cookie") // would be a session of the credential's owner
 	in.Header.Del("Alt-Svc")
@@ -186,31 +186,31 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	answer(w, in, secret.Mask)
 }
 
-// failed refuses a request that did not reach the service. It names the service, because the program only knows a loopback
+// refuseUnreached refuses a request that did not reach the service. It names the service, because the program only knows a loopback
 // address.
-func (p *Proxy) failed(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder) {
+func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder) {
 	var d *denial
 	switch err = p.tooLarge(err); {
 	case !errors.As(err, &d):
 		err = errors.New(string(secret.Replace([]byte(err.Error()), "***")))
 		d = &denial{NotConnected, "the connection failed", err}
 	case d.reason == TooMuch:
-		p.httpRefuse(w, e.Name, 0, d)
+		p.writeHTTPRefusal(w, e.Name, 0, d)
 		return
 	}
 	where := net.JoinHostPort(e.host, strconv.Itoa(e.port))
-	p.httpRefuse(w, e.host, e.port, &denial{d.reason, "the service at " + where + " is not reached: " + d.detail, d.err})
+	p.writeHTTPRefusal(w, e.host, e.port, &denial{d.reason, "the service at " + where + " is not reached: " + d.detail, d.err})
 }
 
-// copied is a body that is also copied elsewhere.
-type copied struct {
+// teeBody is a body that is also copied elsewhere.
+type teeBody struct {
 	io.Reader
 	io.Closer
 }
 
 // outgoing returns the request to the service, a finder for its secret in the response, and the exchange, which may be nil.
 func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
-	if !e.offers(r) {
+	if !e.allows(r) {
 		return nil, nil, nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
 	}
 	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
@@ -247,8 +247,8 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Fi
 	return out, leak.Known([]string{secret}), exchange, nil
 }
 
-// overrides returns headers with which some services treat a request as one with another method or path.
-func overrides() []string {
+// overrideHeaders returns headers with which some services treat a request as one with another method or path.
+func overrideHeaders() []string {
 	return []string{
 		"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Method", "X-Original-Method", "X-Original-Url",
 		"X-Original-Uri", "X-Rewrite-Url", "X-Rewrite-Uri", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Forwarded-Prefix",
@@ -256,8 +256,8 @@ func overrides() []string {
 	}
 }
 
-// offers reports whether a route allows the request. It refuses requests that services may interpret differently.
-func (e *endpoint) offers(r *http.Request) bool {
+// allows reports whether a route allows the request. It refuses requests that services may interpret differently.
+func (e *endpoint) allows(r *http.Request) bool {
 	p := r.URL.Path
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || r.URL.RawPath != "" || !strings.HasPrefix(p, "/") {
 		return false
@@ -270,7 +270,7 @@ func (e *endpoint) offers(r *http.Request) bool {
 	}
 	// Some services treat underscores as dashes.
 	for name := range r.Header {
-		if slices.Contains(overrides(), http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+		if slices.Contains(overrideHeaders(), http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
 			return false
 		}
 	}

@@ -56,9 +56,9 @@ type record struct {
 	observe func(Event)
 	log     *slog.Logger
 
-	mu    sync.Mutex
-	seen  map[refusal]*Event // guarded by mu
-	other int                // guarded by mu; refusals beyond maxRefusals
+	mu       sync.Mutex
+	seen     map[refusal]*Event // guarded by mu
+	overflow int                // guarded by mu; refusals beyond maxRefusals
 }
 
 // add counts one refusal. It calls the observer under the lock, so that events arrive one at a time and in order.
@@ -68,7 +68,7 @@ func (r *record) add(k refusal, detail string) {
 	e := r.seen[k]
 	if e == nil {
 		if len(r.seen) >= maxRefusals {
-			r.other++
+			r.overflow++
 			return
 		}
 		e = &Event{Reason: k.reason, Host: k.host, Port: k.port}
@@ -98,7 +98,7 @@ func (p *Proxy) Refusals() (list []Event, more int) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port),
 			cmp.Compare(a.Reason, b.Reason))
 	})
-	return list, r.other
+	return list, r.overflow
 }
 
 func powerOfTen(n int) bool { return strings.TrimRight(strconv.Itoa(n), "0") == "1" }

@@ -29,12 +29,12 @@ type ForwardConfig struct {
 
 // Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secrets and makes no decisions.
 type Forwarder struct {
-	dial     func(ctx context.Context) (net.Conn, error)
-	listenAt func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has its own network
-	names    *names
-	own      []int // ports of the host's loopback that are allowed
-	dns      net.PacketConn
-	ports    []port
+	dial      func(ctx context.Context) (net.Conn, error)
+	listenAt  func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has its own network
+	names     *names
+	hostPorts []int // ports of the host's loopback that are allowed
+	dns       net.PacketConn
+	ports     []port
 }
 
 // port is a listener with the handler of its connections.
@@ -65,19 +65,19 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 			return nil, fmt.Errorf("egress forwarder: %w", err)
 		}
 	}
-	plan, err := f.ask(ctx)
+	plan, err := f.requestPlan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("egress forwarder: ask the proxy for its plan: %w", err)
 	}
-	f.own = plan.Own
+	f.hostPorts = plan.Own
 	if err := f.listen(ctx, plan); err != nil {
 		return nil, errors.Join(fmt.Errorf("egress forwarder: %w", err), f.Close())
 	}
 	return f, nil
 }
 
-// ask requests the proxy's plan.
-func (f *Forwarder) ask(ctx context.Context) (plan, error) {
+// requestPlan requests the proxy's plan.
+func (f *Forwarder) requestPlan(ctx context.Context) (plan, error) {
 	c, err := f.connect(ctx, preface{verb: verbPlan})
 	if err != nil {
 		return plan{}, err
@@ -133,11 +133,11 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 			return err
 		}
 	}
-	if err := tcp(endpointAddr(-1), f.through(preface{verb: verbProxy})); err != nil {
+	if err := tcp(endpointAddr(-1), f.forwardThrough(preface{verb: verbProxy})); err != nil {
 		return err
 	}
 	for i := range p.Endpoints {
-		if err := tcp(endpointAddr(i), f.through(preface{verbEndpoint, strconv.Itoa(i)})); err != nil {
+		if err := tcp(endpointAddr(i), f.forwardThrough(preface{verbEndpoint, strconv.Itoa(i)})); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 		if port < 1 || port > 65535 || port == dnsPort {
 			continue // this port is for DNS only
 		}
-		if err := tcp(netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), f.byName); err != nil {
+		if err := tcp(netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), f.forwardByName); err != nil {
 			return err
 		}
 	}
@@ -214,8 +214,8 @@ func Start(c ForwardConfig) (stop func(), err error) {
 	}, nil
 }
 
-// through forwards a connection to the proxy or an endpoint.
-func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
+// forwardThrough forwards a connection to the proxy or an endpoint.
+func (f *Forwarder) forwardThrough(p preface) func(context.Context, net.Conn) {
 	return func(ctx context.Context, c net.Conn) {
 		out, err := f.connect(ctx, p)
 		if err != nil {
@@ -225,15 +225,15 @@ func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
 	}
 }
 
-// byName forwards a connection to the address of a name.
-func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
+// forwardByName forwards a connection to the address of a name.
+func (f *Forwarder) forwardByName(ctx context.Context, c net.Conn) {
 	local, ok := c.LocalAddr().(*net.TCPAddr)
 	if !ok {
 		return
 	}
 	at := local.AddrPort()
 	name, known := f.names.name(at.Addr())
-	if at.Addr().Unmap() == netip.MustParseAddr(loopback) && slices.Contains(f.own, int(at.Port())) {
+	if at.Addr().Unmap() == netip.MustParseAddr(loopback) && slices.Contains(f.hostPorts, int(at.Port())) {
 		name, known = loopback, true
 	}
 	if !known {

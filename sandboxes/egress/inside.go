@@ -10,7 +10,7 @@ const (
 	dnsPort      = 53
 	loopback     = "127.0.0.1"  // address of proxy, endpoints and DNS
 	namesPrefix  = "127.64.0.0" // first address for names
-	exempt       = "127.0.0.1,localhost,::1"
+	noProxyHosts = "127.0.0.1,localhost,::1"
 )
 
 // ResolvConf is the /etc/resolv.conf of a sandbox: the [Forwarder] resolves names.
@@ -23,7 +23,7 @@ func Env() []string {
 	return []string{
 		"HTTP_PROXY=" + proxy, "http_proxy=" + proxy,
 		"HTTPS_PROXY=" + proxy, "https_proxy=" + proxy,
-		"NO_PROXY=" + exempt, "no_proxy=" + exempt,
+		"NO_PROXY=" + noProxyHosts, "no_proxy=" + noProxyHosts,
 		// Without this, Node's own fetch ignores the variables above.
 		"NODE_USE_ENV_PROXY=1",
 	}

@@ -51,16 +51,16 @@ var errSpent = errors.New("the sandbox has used up its bytes")
 // metered is a connection from the sandbox. It counts its bytes against the run's limit, and closes itself when idle.
 type metered struct {
 	net.Conn
-	left   *atomic.Int64 // remaining bytes of the run
-	spent  func()        // called when none remain
-	idle   time.Duration
-	timer  *time.Timer
-	closed func() // called once
-	once   sync.Once
+	bytesLeft *atomic.Int64 // remaining bytes of the run
+	onSpent   func()        // called when none remain
+	idle      time.Duration
+	timer     *time.Timer
+	closed    func() // called once
+	once      sync.Once
 }
 
 func newMetered(c net.Conn, left *atomic.Int64, idle time.Duration, spent, closed func()) *metered {
-	m := &metered{Conn: c, left: left, idle: idle, spent: spent, closed: closed}
+	m := &metered{Conn: c, bytesLeft: left, idle: idle, onSpent: spent, closed: closed}
 	m.timer = time.AfterFunc(idle, func() { _ = c.Close() })
 	return m
 }
@@ -78,8 +78,8 @@ func (m *metered) Write(b []byte) (int, error) {
 func (m *metered) count(n int, err error) error {
 	if n > 0 {
 		m.timer.Reset(m.idle)
-		if m.left.Add(-int64(n)) < 0 {
-			m.spent()
+		if m.bytesLeft.Add(-int64(n)) < 0 {
+			m.onSpent()
 			return errSpent
 		}
 	}

@@ -17,9 +17,9 @@ func maskHeader(h http.Header, secret *leak.Finder) {
 	})
 }
 
-// readable returns an error for an answer that cannot be searched for the credential, because it is compressed or partial
+// checkSearchable returns an error for an answer that cannot be searched for the credential, because it is compressed or partial
 // although the request asked for neither.
-func readable(in *http.Response) error {
+func checkSearchable(in *http.Response) error {
 	coding := strings.Join(in.Header.Values("Content-Encoding"), ",")
 	switch {
 	case coding != "" && !strings.EqualFold(coding, "identity"):

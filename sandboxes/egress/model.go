@@ -21,8 +21,8 @@ func (p *Proxy) filterTools(out *http.Request, name string) error {
 	release := func() {}
 	if out.ContentLength < 0 || out.ContentLength > largeBody {
 		select {
-		case p.large <- struct{}{}:
-			release = sync.OnceFunc(func() { <-p.large })
+		case p.largeBodySlots <- struct{}{}:
+			release = sync.OnceFunc(func() { <-p.largeBodySlots })
 		case <-out.Context().Done():
 			return out.Context().Err()
 		}

@@ -38,7 +38,7 @@ func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) 
 		_, err = p.policy.permit(host, port)
 	}
 	if err != nil {
-		p.httpRefuse(w, host, port, err)
+		p.writeHTTPRefusal(w, host, port, err)
 		return
 	}
 	out := r.Clone(r.Context())
@@ -54,7 +54,7 @@ func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) 
 		if r.Context().Err() != nil {
 			return // the program has hung up
 		}
-		p.httpRefuse(w, host, port, err)
+		p.writeHTTPRefusal(w, host, port, err)
 		return
 	}
 	answer(w, in, nil)
@@ -119,7 +119,7 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 		head["Date"] = nil // only the server's own
 	}
 	w.WriteHeader(in.StatusCode)
-	out := &flushing{w: w, control: http.NewResponseController(w)}
+	out := &flushWriter{w: w, control: http.NewResponseController(w)}
 	_ = out.control.Flush() // the headers are useful before the body arrives
 	var to io.WriteCloser = out
 	if through != nil {
@@ -135,16 +135,16 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 	}
 }
 
-// flushing is a writer that flushes after each Write.
-type flushing struct {
+// flushWriter is a writer that flushes after each Write.
+type flushWriter struct {
 	w       io.Writer
 	control *http.ResponseController
 }
 
-func (f *flushing) Write(b []byte) (int, error) {
+func (f *flushWriter) Write(b []byte) (int, error) {
 	n, err := f.w.Write(b)
 	return n, errors.Join(err, f.control.Flush())
 }
 
 // Close does nothing.
-func (*flushing) Close() error { return nil }
+func (*flushWriter) Close() error { return nil }

@@ -71,12 +71,12 @@ func (p *policy) connect(ctx context.Context, host string, port int) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return p.reach(ctx, host, port, allowPrivate)
+	return p.dialHost(ctx, host, port, allowPrivate)
 }
 
-// reach looks up a host, checks its addresses, and connects to one of them. It makes only one lookup per connection, so
+// dialHost looks up a host, checks its addresses, and connects to one of them. It makes only one lookup per connection, so
 // that a name cannot change its address after the check.
-func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate bool) (net.Conn, error) {
+func (p *policy) dialHost(ctx context.Context, host string, port int, allowPrivate bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, errors.New("no connection in time"))
 	defer cancel()
 	found, err := p.lookup(ctx, host)
@@ -97,7 +97,7 @@ func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate 
 	}
 	var last error
 	for i, a := range good[:min(len(good), 8)] {
-		c, err := p.try(ctx, a, port, len(good)-i)
+		c, err := p.dialAddress(ctx, a, port, len(good)-i)
 		if err == nil {
 			return c, nil
 		}
@@ -106,8 +106,8 @@ func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate 
 	return nil, &denial{NotConnected, "nothing answers there", last}
 }
 
-// try connects to one of several addresses, within its share of the remaining time.
-func (p *policy) try(ctx context.Context, a netip.Addr, port, left int) (net.Conn, error) {
+// dialAddress connects to one of several addresses, within its share of the remaining time.
+func (p *policy) dialAddress(ctx context.Context, a netip.Addr, port, left int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok && left > 1 {
 		share := time.Until(end) / time.Duration(min(left, 3))
 		var cancel context.CancelFunc

@@ -17,10 +17,10 @@ import (
 //	ralph-egress/1 connect HOST:PORT ok once connected, then the bytes of the connection
 //	                                 no REASON
 const (
-	protocol   = "ralph-egress/1"
-	maxPreface = 512
-	replyOK    = "ok\n"
-	replyNo    = "no "
+	protocol     = "ralph-egress/1"
+	maxPreface   = 512
+	replyOK      = "ok\n"
+	replyRefused = "no "
 )
 
 // verb is the kind of a connection.
@@ -83,7 +83,7 @@ func readReply(r io.Reader) error {
 	if line+"\n" == replyOK {
 		return nil
 	}
-	if reason, ok := strings.CutPrefix(line, replyNo); ok {
+	if reason, ok := strings.CutPrefix(line, replyRefused); ok {
 		return &refusedError{Reason(clip(reason))}
 	}
 	return errPreface

@@ -42,12 +42,12 @@ type Proxy struct {
 	record    record
 	log       *slog.Logger
 
-	ctx    context.Context // context of all connections; ended by Close
-	cancel context.CancelCauseFunc
-	slots  chan struct{}  // one for each open connection from the sandbox
-	large  chan struct{}  // one for each large body in memory
-	left   atomic.Int64   // remaining bytes of the run
-	work   sync.WaitGroup // all goroutines and connections that Close waits for
+	ctx            context.Context // context of all connections; ended by Close
+	cancel         context.CancelCauseFunc
+	slots          chan struct{}  // one for each open connection from the sandbox
+	largeBodySlots chan struct{}  // one for each large body in memory
+	bytesLeft      atomic.Int64   // remaining bytes of the run
+	work           sync.WaitGroup // all goroutines and connections that Close waits for
 
 	http    *http.Server
 	handoff *handoff // passes connections to http
@@ -66,11 +66,11 @@ func New(c Config) (*Proxy, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Proxy{
-		limits: limits,
-		large:  make(chan struct{}, largeBodies),
-		record: record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
-		log:    c.Log,
-		policy: policy{resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
+		limits:         limits,
+		largeBodySlots: make(chan struct{}, largeBodies),
+		record:         record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
+		log:            c.Log,
+		policy:         policy{resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
 	}
 	if p.policy.resolver == nil {
 		p.policy.resolver = net.DefaultResolver
@@ -105,7 +105,7 @@ func New(c Config) (*Proxy, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.left.Store(limits.Bytes)
+	p.bytesLeft.Store(limits.Bytes)
 	p.slots = make(chan struct{}, limits.Connections)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.plain = p.plainTransport()

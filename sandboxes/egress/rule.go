@@ -67,10 +67,10 @@ func (r Rule) Allows(host string, port int) bool {
 
 // pattern is a compiled Rule.
 type pattern struct {
-	host    string // lower case, without the star
-	below   bool   // matches names below host, but not host
-	ports   []int
-	private bool
+	host       string // lower case, without the star
+	subdomains bool   // matches names below host, but not host
+	ports      []int
+	private    bool
 }
 
 // compile returns an error for an invalid rule.
@@ -78,7 +78,7 @@ func compile(r Rule) (pattern, error) {
 	p := pattern{private: r.AllowPrivate, ports: slices.Clone(r.Ports)}
 	host := r.Host
 	if rest, ok := strings.CutPrefix(host, "*."); ok {
-		host, p.below = rest, true
+		host, p.subdomains = rest, true
 		if !strings.Contains(strings.TrimSuffix(rest, "."), ".") {
 			return p, fmt.Errorf("egress rule %q: it allows a whole top-level domain or everything; name the hosts", clip(r.Host))
 		}
@@ -90,10 +90,10 @@ func compile(r Rule) (pattern, error) {
 	if err != nil {
 		return p, fmt.Errorf("egress rule %q: %w", clip(r.Host), err)
 	}
-	if _, err := netip.ParseAddr(canonical); err == nil && p.below {
+	if _, err := netip.ParseAddr(canonical); err == nil && p.subdomains {
 		return p, fmt.Errorf("egress rule %q: an address has no names below it", clip(r.Host))
 	}
-	p.host = own(canonical)
+	p.host = localhostAddress(canonical)
 	if len(p.ports) == 0 {
 		p.ports = []int{443, 80}
 	}
@@ -106,15 +106,15 @@ func compile(r Rule) (pattern, error) {
 }
 
 func (p pattern) matchesHost(host string) bool {
-	host = own(host)
-	if p.below {
+	host = localhostAddress(host)
+	if p.subdomains {
 		return strings.HasSuffix(host, "."+p.host)
 	}
 	return host == p.host
 }
 
-// own converts "localhost" to its address.
-func own(host string) string {
+// localhostAddress converts "localhost" to its address.
+func localhostAddress(host string) string {
 	if host == "localhost" {
 		return loopback
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
-// served is a connection to the HTTP server with the handler of its requests.
-type served struct {
+// servedConn is a connection to the HTTP server with the handler of its requests.
+type servedConn struct {
 	net.Conn
 	handler http.HandlerFunc
 }
 
-func (c *served) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *servedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
 // handlerKey is the context key of the handler of a request's connection.
 type handlerKey struct{}
@@ -63,7 +63,7 @@ func (p *Proxy) serveHTTP() {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return p.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if c, ok := c.(*served); ok {
+			if c, ok := c.(*servedConn); ok {
 				return context.WithValue(ctx, handlerKey{}, c.handler)
 			}
 			return ctx
@@ -108,23 +108,23 @@ func (p *Proxy) servePort80(host string) http.HandlerFunc {
 func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 	host, port, err := splitTarget(r.Host)
 	if err != nil {
-		p.httpRefuse(w, "", 0, deny(Malformed, "the target is not HOST:PORT"))
+		p.writeHTTPRefusal(w, "", 0, deny(Malformed, "the target is not HOST:PORT"))
 		return
 	}
 	if port == httpPort {
 		// The requests in the tunnel are checked one by one.
 		if _, err := p.policy.permit(host, port); err != nil {
-			p.httpRefuse(w, host, port, err)
+			p.writeHTTPRefusal(w, host, port, err)
 			return
 		}
-		if c := hijack(w); c != nil && !p.handoff.give(&served{c, p.servePort80(host)}) {
+		if c := hijack(w); c != nil && !p.handoff.give(&servedConn{c, p.servePort80(host)}) {
 			_ = c.Close()
 		}
 		return
 	}
 	server, err := p.policy.connect(r.Context(), host, port)
 	if err != nil {
-		p.httpRefuse(w, host, port, err)
+		p.writeHTTPRefusal(w, host, port, err)
 		return
 	}
 	// The server's ConnState no longer counts a hijacked connection, so the handler counts itself.
@@ -159,8 +159,8 @@ func hijack(w http.ResponseWriter) net.Conn {
 // reasonHeader is the header with the reason of a refusal, for programs and debugging.
 const reasonHeader = "X-Ralph-Egress"
 
-// httpRefuse refuses a request with a text that programs show to their users.
-func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err error) {
+// writeHTTPRefusal refuses a request with a text that programs show to their users.
+func (p *Proxy) writeHTTPRefusal(w http.ResponseWriter, host string, port int, err error) {
 	reason := p.refuse(host, port, err)
 	detail := ""
 	if d, ok := errors.AsType[*denial](err); ok {

@@ -20,32 +20,32 @@ func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
 	// Close of the proxy closes the client's side itself; this closes the server's side.
 	stop := context.AfterFunc(p.ctx, func() { _ = server.Close() })
 	defer stop()
-	splice(&judging{Conn: client, judge: func() (io.Reader, error) { return p.judge(client, host, port) }}, server)
+	splice(&checkedConn{Conn: client, check: func() (io.Reader, error) { return p.checkFirstBytes(client, host, port) }}, server)
 }
 
-// judging is the sandbox's side of a tunnel. Its first Read checks the beginning of the connection. The server may send
+// checkedConn is the sandbox's side of a tunnel. Its first Read checks the beginning of the connection. The server may send
 // data before that.
-type judging struct {
+type checkedConn struct {
 	net.Conn
-	judge func() (io.Reader, error)
-	from  io.Reader
+	check   func() (io.Reader, error)
+	checked io.Reader
 }
 
-func (j *judging) Read(b []byte) (int, error) {
-	if j.from == nil {
-		from, err := j.judge()
+func (j *checkedConn) Read(b []byte) (int, error) {
+	if j.checked == nil {
+		from, err := j.check()
 		if err != nil {
 			return 0, err
 		}
-		j.from = from
+		j.checked = from
 	}
-	return j.from.Read(b)
+	return j.checked.Read(b)
 }
 
-func (j *judging) CloseWrite() error { return closeWrite(j.Conn) }
+func (j *checkedConn) CloseWrite() error { return closeWrite(j.Conn) }
 
-// judge checks the first bytes and returns a reader of all bytes, or a refusal, after which the connection ends.
-func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error) {
+// checkFirstBytes checks the first bytes and returns a reader of all bytes, or a refusal, after which the connection ends.
+func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(client, first[:]); err != nil {
 		return nil, err // no refusal: the server may send first, and that may have been enough
@@ -53,7 +53,7 @@ func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error)
 	all := io.MultiReader(bytes.NewReader(first[:]), client)
 	if first[0] != recordHandshake {
 		if port == httpsPort {
-			return nil, p.refused(client, host, port, deny(NotTLS, "port 443 is for TLS"))
+			return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "port 443 is for TLS"))
 		}
 		return all, nil
 	}
@@ -64,11 +64,11 @@ func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error)
 	switch {
 	case err != nil && port != httpsPort: // another protocol whose first byte is the same
 	case err != nil:
-		return nil, p.refused(client, host, port, deny(NotTLS, "it begins like TLS and is not"))
+		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "it begins like TLS and is not"))
 	case h.name == "" && notName != nil && port == httpsPort:
-		return nil, p.refused(client, host, port, deny(NotTLS, "TLS that names no server"))
+		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "TLS that names no server"))
 	case h.name != "" && h.name != host:
-		return nil, p.refused(client, host, port, deny(OtherName, "TLS for %s", clip(printable(h.name))))
+		return nil, p.refuseTunnel(client, host, port, deny(OtherName, "TLS for %s", clip(printable(h.name))))
 	}
 	return io.MultiReader(bytes.NewReader(h.bytes), client), nil
 }
@@ -76,7 +76,7 @@ func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error)
 // tlsDenied is the fatal alert "access denied", so that programs report that instead of a broken connection.
 const tlsDenied = "\x15\x03\x03\x00\x02\x02\x31"
 
-func (p *Proxy) refused(client net.Conn, host string, port int, d *denial) error {
+func (p *Proxy) refuseTunnel(client net.Conn, host string, port int, d *denial) error {
 	p.refuse(host, port, d)
 	if d.reason == OtherName {
 		_, _ = io.WriteString(client, tlsDenied)

@@ -70,7 +70,7 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	errs := proc.NewTail(4 << 10)
 	// No mark: the monitor of a container and the daemon of sbx descend from a call, and must outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: both(out, p.copies[0]), Stderr: both(errs, p.copies[1]),
+		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: combineWriters(out, p.copies[0]), Stderr: combineWriters(errs, p.copies[1]),
 		Interrupt: out.Full, Grace: time.Millisecond,
 	})
 	if out.Dropped > 0 {
@@ -89,7 +89,7 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	return text.String(), nil
 }
 
-func both(a, b io.Writer) io.Writer {
+func combineWriters(a, b io.Writer) io.Writer {
 	if b == nil {
 		return a
 	}

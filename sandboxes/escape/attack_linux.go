@@ -55,8 +55,8 @@ func (a *attempt) report(what ...any) {
 	_, _ = fmt.Fprint(a.out, breach, fmt.Sprintln(what...))
 }
 
-// try reports an attack that succeeds.
-func (a *attempt) try(what string, err error) {
+// expectError reports an attack that succeeds.
+func (a *attempt) expectError(what string, err error) {
 	if err == nil {
 		a.report(what)
 	}
@@ -80,7 +80,7 @@ func (a *attempt) readable(path string) {
 		_, err = f.Read(make([]byte, 1))
 		err = errors.Join(err, f.Close())
 	}
-	a.try("read "+path, err)
+	a.expectError("read "+path, err)
 }
 
 // writable reports a file that can be opened for writing.
@@ -89,5 +89,5 @@ func (a *attempt) writable(path string) {
 	if err == nil {
 		_ = f.Close()
 	}
-	a.try("open "+path+" for writing", err)
+	a.expectError("open "+path+" for writing", err)
 }

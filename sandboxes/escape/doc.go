@@ -25,5 +25,5 @@ func All() []Attack {
 	return list
 }
 
-// concerns reports whether the attack applies to the provider.
-func (a Attack) concerns(s *Suite) bool { return !a.Kernel || runtime.GOOS == "linux" && !s.vm() }
+// appliesTo reports whether the attack applies to the provider.
+func (a Attack) appliesTo(s *Suite) bool { return !a.Kernel || runtime.GOOS == "linux" && !s.vm() }

@@ -34,7 +34,7 @@ func exhaustAttacks() []Attack {
 			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.PIDs = 128 })
 			// The classic fork bomb. It ends when the command is killed.
 			started := &firstWrite{done: make(chan struct{})}
-			if s.looking {
+			if s.polledLimits {
 				_, _ = started.Write(nil) // otherwise the bomb would exhaust the whole machine
 			}
 			_, err := r.Exec(r.Bounded(), sandboxes.Command{
@@ -72,7 +72,7 @@ func exhaustAttacks() []Attack {
 				s.Errorf("it holds %s bytes, %v", out, err)
 			}
 			r.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "exhaust/half a gigabyte of output", Make: func(s *Suite) {
 			const size = 500_000_000

@@ -27,9 +27,9 @@ func fileAttacks() []Attack {
 			}
 			s.layered = true
 			r := s.open(nil)
-			before := r.lower()
+			before := r.readLowerFolders()
 			r.attack("lower")
-			r.unchanged()
+			r.checkUnchanged()
 			if err := r.Close(s.Bounded()); err != nil {
 				s.Error(err)
 			}
@@ -39,10 +39,10 @@ func fileAttacks() []Attack {
 			if err != nil || !own || strings.Contains(out, secret) {
 				s.Errorf("with forged attributes the worktree is %q, %v", out, err)
 			}
-			if after := r.lower(); after != before {
+			if after := r.readLowerFolders(); after != before {
 				s.Errorf("the shared checkout was %s and is %s", before, after)
 			}
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "files/mounts that would open the sandbox", Brief: true, Make: func(s *Suite) {
 			r := s.open(nil) // the spec opens without these mounts
@@ -72,14 +72,14 @@ func fileAttacks() []Attack {
 // attackMetadata tries all operations on a file that need no permission to open it.
 func attackMetadata(a *attempt, args []string) {
 	path := args[0]
-	a.try("chmod", os.Chmod(path, 0o640))
-	a.try("chown", os.Lchown(path, os.Getuid(), os.Getgid()))
-	a.try("set the times", os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
-	a.try("watch", watch(path))
-	a.try("set an attribute", unix.Setxattr(path, "user.planted", []byte("x"), 0))
-	a.try("link", os.Link(path, "stolen"))
-	a.try("rename", os.Rename(path, path+".moved"))
-	a.try("truncate", os.Truncate(path, 0))
+	a.expectError("chmod", os.Chmod(path, 0o640))
+	a.expectError("chown", os.Lchown(path, os.Getuid(), os.Getgid()))
+	a.expectError("set the times", os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
+	a.expectError("watch", watch(path))
+	a.expectError("set an attribute", unix.Setxattr(path, "user.planted", []byte("x"), 0))
+	a.expectError("link", os.Link(path, "stolen"))
+	a.expectError("rename", os.Rename(path, path+".moved"))
+	a.expectError("truncate", os.Truncate(path, 0))
 }
 
 // watch adds an inotify watch on a file. Another attack as the same user may hold all instances or watches; then it waits
@@ -98,8 +98,8 @@ func watch(path string) error {
 	}
 }
 
-// lower returns everything visible of the shared checkout and of the folder of setup.
-func (r *Room) lower() string {
+// readLowerFolders returns everything visible of the shared checkout and of the folder of setup.
+func (r *Room) readLowerFolders() string {
 	r.Helper()
 	var all strings.Builder
 	for _, path := range append(r.lowerFiles(), r.spec.Lower, r.spec.Setup) {
@@ -132,21 +132,21 @@ func attackLower(a *attempt, _ []string) {
 			"xwhiteouts": "y",
 		} {
 			_ = unix.Setxattr(path, "user.overlay."+name, []byte(value), 0) // inside, these are ordinary attributes
-			a.try("set trusted."+name, unix.Setxattr(path, "trusted.overlay."+name, []byte(value), 0))
+			a.expectError("set trusted."+name, unix.Setxattr(path, "trusted.overlay."+name, []byte(value), 0))
 		}
 	}
-	a.try("make a whiteout", unix.Mknod("hidden", unix.S_IFCHR, 0))
+	a.expectError("make a whiteout", unix.Mknod("hidden", unix.S_IFCHR, 0))
 	for _, file := range []string{"work", "made"} {
 		attackLowerFile(a, file)
 	}
-	a.try("unmount", unix.Unmount(".", unix.MNT_DETACH))
-	a.try("remount", unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
-	a.try("mount another", unix.Mount("overlay", "evil", "overlay", 0, "lowerdir=.:evil"))
+	a.expectError("unmount", unix.Unmount(".", unix.MNT_DETACH))
+	a.expectError("remount", unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
+	a.expectError("mount another", unix.Mount("overlay", "evil", "overlay", 0, "lowerdir=.:evil"))
 	_, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE)
-	a.try("clone the mount", err)
+	a.expectError("clone the mount", err)
 	for _, path := range []string{"/.lower", "/.setup", "/.upper", "/proc/1/fd", "../work"} {
 		_, err := os.ReadDir(path)
-		a.try("look into "+path, err)
+		a.expectError("look into "+path, err)
 	}
 }
 
@@ -161,8 +161,8 @@ func attackLowerFile(a *attempt, file string) {
 			_ = out.Close()
 		}
 		_, err = in.WriteString("x")
-		a.try("write to a file that is open for reading", err)
-		a.try("allocate", unix.Fallocate(int(in.Fd()), 0, 0, 1<<16))
+		a.expectError("write to a file that is open for reading", err)
+		a.expectError("allocate", unix.Fallocate(int(in.Fd()), 0, 0, 1<<16))
 		_ = in.Close()
 	}
 	_ = os.WriteFile(linked, []byte("changed\n"), 0o600)
@@ -173,6 +173,6 @@ func attackLowerFile(a *attempt, file string) {
 	_ = os.Rename("moved", file)
 	if handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, file, 0); err == nil {
 		_, err := unix.OpenByHandleAt(mount, handle, unix.O_RDWR)
-		a.try("open a file by its handle", err)
+		a.expectError("open a file by its handle", err)
 	}
 }

@@ -21,7 +21,7 @@ func helperAttacks() []Attack {
 				s.Errorf("the next command: %+v, %s", exit, out) // an error is allowed: the sandbox may have ended
 			}
 			other.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "helper/a daemon that ignores every signal", Brief: true, Make: func(s *Suite) {
 			r := s.open(nil)
@@ -91,6 +91,6 @@ func attackHelper(a *attempt, _ []string) {
 		_ = p.Kill()
 	}
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 1, 19)
-	a.try("limit the first process", unix.Prlimit(1, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil))
+	a.expectError("limit the first process", unix.Prlimit(1, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil))
 	a.writable("/proc/1/oom_score_adj")
 }

@@ -42,13 +42,13 @@ func networkAttacks() []Attack {
 			r := s.open(nil)
 			r.attack("network", targets...)
 			for _, l := range touched {
-				s.untouched(l)
+				s.checkUntouched(l)
 				_ = l.Close()
 			}
 			r.Works()
 		}},
 		{Name: "network/other hosts at the proxy's port", Brief: true, Make: func(s *Suite) {
-			r, _ := s.proxied(egress.Config{})
+			r, _ := s.openProxied(egress.Config{})
 			if r == nil {
 				return
 			}
@@ -78,7 +78,7 @@ func networkAttacks() []Attack {
 				private[name] = netip.MustParseAddr(address)
 				rules = append(rules, egress.Rule{Host: name})
 			}
-			r, _ := s.proxied(egress.Config{Allow: rules, Resolver: private, Dial: func(context.Context, string, string) (net.Conn, error) {
+			r, _ := s.openProxied(egress.Config{Allow: rules, Resolver: private, Dial: func(context.Context, string, string) (net.Conn, error) {
 				dialled.Add(1)
 				return nil, errors.New("no host is there")
 			}})
@@ -87,7 +87,7 @@ func networkAttacks() []Attack {
 			}
 			for name, address := range private {
 				before := dialled.Load()
-				if out := r.ask("http://"+name+"/", ""); dialled.Load() != before {
+				if out := r.httpRequest("http://"+name+"/", ""); dialled.Load() != before {
 					s.Errorf("ralph's proxy has connected to %s: %s", address, out)
 				}
 			}
@@ -152,8 +152,8 @@ func (p privateNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 	return []netip.Addr{p[strings.TrimSuffix(host, ".")]}, nil
 }
 
-// proxied opens a sandbox with a proxy. It returns nil if the provider does not use ralph's proxy.
-func (s *Suite) proxied(c egress.Config) (*Room, *egress.Proxy) {
+// openProxied opens a sandbox with a proxy. It returns nil if the provider does not use ralph's proxy.
+func (s *Suite) openProxied(c egress.Config) (*Room, *egress.Proxy) {
 	s.Helper()
 	if c := s.Provider.Capabilities(); !c.Egress || c.OwnEgress {
 		s.NotHere()
@@ -177,8 +177,8 @@ func (s *Suite) proxied(c egress.Config) (*Room, *egress.Proxy) {
 	return s.open(func(spec *sandboxes.Spec) { spec.Egress = socket }), proxy
 }
 
-// ask makes an HTTP request from inside, and returns the answer's header and body.
-func (r *Room) ask(url, body string, header ...string) string {
+// httpRequest makes an HTTP request from inside, and returns the answer's header and body.
+func (r *Room) httpRequest(url, body string, header ...string) string {
 	r.Helper()
 	var out bytes.Buffer
 	exit, err := r.Exec(r.Bounded(), sandboxes.Command{
@@ -232,7 +232,7 @@ func attackConnect(a *attempt, targets []string) {
 		if err == nil {
 			_ = c.Close()
 		}
-		a.try("connect to "+target, err)
+		a.expectError("connect to "+target, err)
 	}
 }
 
@@ -242,8 +242,8 @@ func randomByte() byte {
 	return b[0]
 }
 
-// untouched reports a connection to a listener on the host.
-func (s *Suite) untouched(l net.Listener) {
+// checkUntouched reports a connection to a listener on the host.
+func (s *Suite) checkUntouched(l net.Listener) {
 	s.Helper()
 	_ = l.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now())
 	if c, err := l.Accept(); err == nil {

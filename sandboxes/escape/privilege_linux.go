@@ -16,19 +16,19 @@ func privilegeAttacks() []Attack {
 			r := s.open(nil)
 			r.attack("privileges")
 			r.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "privileges/system calls into the kernel's depths", Brief: true, Make: func(s *Suite) {
 			r := s.open(nil)
 			r.attack("calls")
 			r.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "privileges/settings of the machine", Brief: true, Make: func(s *Suite) {
 			r := s.open(nil)
 			r.attack("settings")
 			r.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 	}
 }
@@ -53,8 +53,8 @@ func attackPrivileges(a *attempt, _ []string) {
 	if os.Getuid() == 0 || os.Geteuid() == 0 {
 		a.report("it runs as root")
 	} else {
-		a.try("become root", unix.Setuid(0))
-		a.try("become group 0", unix.Setgid(0))
+		a.expectError("become root", unix.Setuid(0))
+		a.expectError("become group 0", unix.Setgid(0))
 	}
 	kept, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) // without it, a setuid program gets its owner's user id
 	for _, program := range []string{"/bin/su", "/usr/bin/sudo", "/usr/bin/mount", "/usr/bin/newuidmap"} {
@@ -64,12 +64,12 @@ func attackPrivileges(a *attempt, _ []string) {
 		}
 	}
 	if err := os.WriteFile("mine", []byte("#!/bin/sh\n"), 0o755); err == nil {
-		a.try("make a program that runs as its owner", os.Chmod("mine", 0o755|os.ModeSetuid))
+		a.expectError("make a program that runs as its owner", os.Chmod("mine", 0o755|os.ModeSetuid))
 		fd, err := unix.Open("mine-too", unix.O_CREAT|unix.O_WRONLY, 0o4755)
-		a.try("create a program that runs as its owner", err)
+		a.expectError("create a program that runs as its owner", err)
 		_ = unix.Close(fd)
 		fd, err = unix.Open(".", unix.O_TMPFILE|unix.O_WRONLY, 0o4755)
-		a.try("create an unnamed program that runs as its owner", err)
+		a.expectError("create an unnamed program that runs as its owner", err)
 		_ = unix.Close(fd)
 	}
 }
@@ -120,7 +120,7 @@ func attackCalls(a *attempt, _ []string) {
 	a.call("a call from the future", 4000)
 	for name, family := range map[string]int{"vsock": unix.AF_VSOCK, "packet": unix.AF_PACKET, "alg": unix.AF_ALG, "xdp": unix.AF_XDP} {
 		_, err := unix.Socket(family, unix.SOCK_STREAM, 0)
-		a.try("a socket of family "+name, err)
+		a.expectError("a socket of family "+name, err)
 	}
 	a.attackTerminal()
 }
@@ -169,9 +169,9 @@ func attackSettings(a *attempt, _ []string) {
 	for _, dir := range []string{"/", "/usr", "/usr/bin", "/etc", "/proc", "/sys", "/dev", "/srv", "/opt", "/root"} {
 		err := os.WriteFile(dir+"/planted", nil, 0o644)
 		if dir == "/dev" && os.Getuid() == 0 {
-			a.try("create a file in /dev, as root", err)
+			a.expectError("create a file in /dev, as root", err)
 		} else {
-			a.try("create a file in "+dir, err)
+			a.expectError("create a file in "+dir, err)
 		}
 		if err == nil {
 			_ = os.Remove(dir + "/planted")
@@ -183,12 +183,12 @@ func attackSettings(a *attempt, _ []string) {
 	if unix.Stat("/proc/sysrq-trigger", &real) == nil && unix.Stat("/dev/null", &null) == nil && real.Ino != null.Ino {
 		a.writable("/proc/sysrq-trigger")
 	}
-	a.try("make a block device", unix.Mknod("block", unix.S_IFBLK|0o666, int(unix.Mkdev(254, 0))))
-	a.try("make a character device", unix.Mknod("character", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 1))))
+	a.expectError("make a block device", unix.Mknod("block", unix.S_IFBLK|0o666, int(unix.Mkdev(254, 0))))
+	a.expectError("make a character device", unix.Mknod("character", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 1))))
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NPROC, &limit) != nil || limit.Max != unix.RLIM_INFINITY {
-		a.try("raise its limits", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
+		a.expectError("raise its limits", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
 	}
 	var now unix.Timeval
-	a.try("set the clock", errors.Join(unix.Gettimeofday(&now), unix.Settimeofday(&now)))
+	a.expectError("set the clock", errors.Join(unix.Gettimeofday(&now), unix.Settimeofday(&now)))
 }

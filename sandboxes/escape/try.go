@@ -32,7 +32,7 @@ func Try(ctx context.Context, attacks []Attack, provider sandboxes.Provider) []R
 	kind := provider.Capabilities().Isolation
 	o := Options{Weak: Documented(kind), InPlace: kind == sandboxes.AccessRules}
 	if kind == sandboxes.Container {
-		asRoot(o.Weak)
+		addRootWeaknesses(o.Weak)
 	}
 	results := make([]*Result, len(attacks))
 	places := make(chan struct{}, atOnce)
@@ -67,18 +67,18 @@ func (o Options) try(ctx context.Context, a Attack, provider sandboxes.Provider)
 		defer close(ended)
 		defer r.clean()
 		defer cancel(errors.New("the attack has ended"))
-		if s = o.suite(r, a, provider); a.concerns(s) {
+		if s = o.suite(r, a, provider); a.appliesTo(s) {
 			a.Make(s)
 		} else {
 			s.NotHere()
 		}
 	}()
 	<-ended
-	if s != nil && s.away && r.err == nil {
+	if s != nil && s.notHere && r.err == nil {
 		return nil
 	}
 	result := &Result{Name: a.Name, Breaches: r.breaches, Err: r.err}
-	result.Known = len(r.breaches) == 0 && s != nil && slices.ContainsFunc(s.weak, func(w *weakness) bool { return w.seen })
+	result.Known = len(r.breaches) == 0 && s != nil && slices.ContainsFunc(s.weaknesses, func(w *weakness) bool { return w.seen })
 	return result
 }
 

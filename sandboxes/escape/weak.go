@@ -20,7 +20,7 @@ type weakness struct {
 func (s *Suite) Errorf(format string, args ...any) {
 	s.Helper()
 	text := fmt.Sprintf(format, args...)
-	for _, w := range s.weak {
+	for _, w := range s.weaknesses {
 		if strings.Contains(text, w.text) {
 			w.seen = true
 			s.Logf("known: %s", text)
@@ -30,10 +30,10 @@ func (s *Suite) Errorf(format string, args ...any) {
 	s.T.Errorf("%s", text)
 }
 
-// weakStill reports an error for a documented weakness that did not show: the documentation is wrong then.
-func (s *Suite) weakStill() {
+// checkWeaknesses reports an error for a documented weakness that did not show: the documentation is wrong then.
+func (s *Suite) checkWeaknesses() {
 	s.Helper()
-	for _, w := range s.weak {
+	for _, w := range s.weaknesses {
 		if !w.seen {
 			s.T.Errorf("the provider stops %q, although it is in the list of its weaknesses", w.text)
 		}
@@ -47,7 +47,7 @@ const gitFile = "worktree/.git is now"
 func Documented(kind sandboxes.Isolation) map[string][]string {
 	switch kind {
 	case sandboxes.AccessRules:
-		return rules()
+		return accessRuleWeaknesses()
 	case sandboxes.Container:
 		return map[string][]string{
 			// The kernel counts per user, across containers and host.
@@ -59,8 +59,8 @@ func Documented(kind sandboxes.Isolation) map[string][]string {
 	return nil
 }
 
-// asRoot adds the weaknesses of containers whose user is root by the user's choice.
-func asRoot(weak map[string][]string) {
+// addRootWeaknesses adds the weaknesses of containers whose user is root by the user's choice.
+func addRootWeaknesses(weak map[string][]string) {
 	for name, text := range map[string]string{
 		"privileges/having or gaining any":   "it runs as root",
 		"privileges/settings of the machine": "create a file in /dev, as root",
@@ -69,8 +69,8 @@ func asRoot(weak map[string][]string) {
 	}
 }
 
-// rules returns the attacks that a provider with only access rules does not prevent.
-func rules() map[string][]string {
+// accessRuleWeaknesses returns the attacks that a provider with only access rules does not prevent.
+func accessRuleWeaknesses() map[string][]string {
 	weak := map[string][]string{
 		// Without mounts nothing can cover a file, and entries of a writable folder can be replaced. Close restores the
 		// file.

@@ -67,14 +67,14 @@ var ErrNoImage = errors.New("there is no such image")
 
 // Remove removes the image. If the engine fails, the error is an *ExitError.
 func (e Engine) Remove(ctx context.Context, tag string) error {
-	if e.lacks(ctx, tag) {
+	if e.isImageMissing(ctx, tag) {
 		return ErrNoImage
 	}
 	return e.run(ctx, "rmi", "--", tag)
 }
 
-// lacks reports whether the engine says that it has no such image. Any other problem shows when the image is removed.
-func (e Engine) lacks(ctx context.Context, tag string) bool {
+// isImageMissing reports whether the engine says that it has no such image. Any other problem shows when the image is removed.
+func (e Engine) isImageMissing(ctx context.Context, tag string) bool {
 	said := proc.NewTail(4 << 10)
 	quiet := e
 	quiet.Stdout, quiet.Stderr = nil, said

@@ -23,12 +23,12 @@ func ContentTag(name string, b Build) (string, error) {
 }
 
 func hashBuild(h hash.Hash, b Build) error {
-	part(h, slices.Sorted(slices.Values(b.Args))...)
+	hashTexts(h, slices.Sorted(slices.Values(b.Args))...)
 	file, err := os.ReadFile(b.File)
 	if err != nil {
 		return err
 	}
-	part(h, string(file))
+	hashTexts(h, string(file))
 	root, err := os.OpenRoot(b.Context)
 	if err != nil {
 		return err
@@ -57,10 +57,10 @@ func hashEntry(h hash.Hash, root *os.Root, name string, entry fs.DirEntry) error
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		to, err := root.Readlink(name)
-		part(h, name, kind, to)
+		hashTexts(h, name, kind, to)
 		return err
 	case !info.Mode().IsRegular():
-		part(h, name, kind)
+		hashTexts(h, name, kind)
 		return nil
 	}
 	f, err := root.Open(name)
@@ -72,12 +72,12 @@ func hashEntry(h hash.Hash, root *os.Root, name string, entry fs.DirEntry) error
 	if _, err := io.Copy(content, f); err != nil {
 		return err
 	}
-	part(h, name, kind, fmt.Sprint(info.Mode()&0o111 != 0), string(content.Sum(nil)))
+	hashTexts(h, name, kind, fmt.Sprint(info.Mode()&0o111 != 0), string(content.Sum(nil)))
 	return nil
 }
 
-// part hashes texts unambiguously: different lists of texts have different encodings.
-func part(h hash.Hash, texts ...string) {
+// hashTexts hashes texts unambiguously: different lists of texts have different encodings.
+func hashTexts(h hash.Hash, texts ...string) {
 	_, _ = fmt.Fprintf(h, "%d\n", len(texts))
 	for _, t := range texts {
 		_, _ = fmt.Fprintf(h, "%d\n%s", len(t), t)

@@ -17,20 +17,20 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// become restricts this process and executes the command. It returns only on failure.
-func become() (status int) {
+// runRestricted restricts this process and executes the command. It returns only on failure.
+func runRestricted() (status int) {
 	runtime.LockOSThread() // this thread becomes the command, and per-thread state of the kernel applies to it
 	refusal := os.NewFile(refusalFD, "refusal")
-	var o order
+	var o commandOrder
 	err := supervisor.Decode(os.NewFile(orderFD, "order"), &o)
 	if err == nil {
-		err = o.become()
+		err = o.exec()
 	}
 	_ = supervisor.Refuse(refusal, err) // there is no other place to report an error of Refuse
 	return 1
 }
 
-func (o *order) become() error {
+func (o *commandOrder) exec() error {
 	p := &o.Plan
 	if err := cgroup.Enter(p.Groups, os.Getpid()); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *plan) limit() error {
 		{"core dumps", unix.RLIMIT_CORE, 1},
 		{"the size of files", unix.RLIMIT_FSIZE, uint64(p.Disk)},
 		// The kernel also counts the user's processes outside the sandbox.
-		{"processes", unix.RLIMIT_NPROC, uint64(tasks(p.UID) + p.PIDs)},
+		{"processes", unix.RLIMIT_NPROC, uint64(countTasks(p.UID) + p.PIDs)},
 	} {
 		var now unix.Rlimit
 		err := unix.Prlimit(0, l.which, nil, &now)
@@ -94,8 +94,8 @@ func (p *plan) limit() error {
 	return supervisor.LimitFiles()
 }
 
-// tasks returns the number of processes and threads of a user.
-func tasks(uid int) (n int) {
+// countTasks returns the number of processes and threads of a user.
+func countTasks(uid int) (n int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		var st unix.Stat_t

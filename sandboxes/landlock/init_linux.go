@@ -19,7 +19,7 @@ const (
 
 func init() { //nolint:gochecknoinits // a registration
 	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(supervise) })
-	reexec.Register(roleCommand, func(reexec.Process) int { return become() })
+	reexec.Register(roleCommand, func(reexec.Process) int { return runRestricted() })
 }
 
 // Descriptors of a command's process before it executes the command.
@@ -28,8 +28,8 @@ const (
 	refusalFD = 4
 )
 
-// order describes a command to its process.
-type order struct {
+// commandOrder describes a command to its process.
+type commandOrder struct {
 	Plan      plan
 	Argv, Env []string
 	Dir       string
@@ -59,7 +59,7 @@ func supervise(conn *net.UnixConn) error {
 
 // start changes a command's start: it starts this program with an order instead.
 func (p *plan) start(c *supervisor.Command) error {
-	file, err := supervisor.Memory(order{Plan: *p, Argv: c.Argv, Env: append(c.Env, p.mark()), Dir: c.Dir})
+	file, err := supervisor.Memory(commandOrder{Plan: *p, Argv: c.Argv, Env: append(c.Env, p.mark()), Dir: c.Dir})
 	if err != nil {
 		return err
 	}

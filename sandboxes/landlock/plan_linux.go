@@ -43,7 +43,7 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: spec.Worktree,
 		Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
 	}
-	for _, path := range slices.Concat(supervisor.SystemPaths(), p.show, settings()) {
+	for _, path := range slices.Concat(supervisor.SystemPaths(), p.show, etcFiles()) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || !filepath.IsAbs(real) || supervisor.Reserved(real) {
 			continue
@@ -66,9 +66,9 @@ func (p *plan) covered(path string) bool {
 	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && sandboxes.Within(path, dir) })
 }
 
-// settings returns the files of /etc about users and the machine. Without mounts nothing can cover them, so commands see
+// etcFiles returns the files of /etc about users and the machine. Without mounts nothing can cover them, so commands see
 // the host's own.
-func settings() []string {
+func etcFiles() []string {
 	return []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 }
 

@@ -51,7 +51,7 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 }
 
 func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox, err error) {
-	if err := usable(); err != nil {
+	if err := checkSupport(); err != nil {
 		return nil, err
 	}
 	if err := reexec.Check(); err != nil {
@@ -78,7 +78,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	}
 	out.Groups, out.WatchMemory, out.WatchPIDs = box.group.Dirs(), !box.group.Limits("memory"), !box.group.Limits("pids")
 	if spec.GitDir != "" {
-		if err := dirs.point(out.Worktree, spec.GitDir); err != nil {
+		if err := dirs.redirectGitFile(out.Worktree, spec.GitDir); err != nil {
 			return nil, err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // minABI is the required version of Landlock: since 6 it restricts signals and abstract sockets.
 const minABI = 6
 
-// usable explains in one line, with a fix, why this host cannot restrict commands; nil if it can.
-func usable() error {
+// checkSupport explains in one line, with a fix, why this host cannot restrict commands; nil if it can.
+func checkSupport() error {
 	const instead = "choose native, docker or podman"
 	abi, err := ll.LandlockGetABIVersion()
 	switch {

@@ -76,9 +76,9 @@ func findScratch(base, run string) (found []*scratch, err error) {
 	return found, nil
 }
 
-// point makes the worktree's .git file point to the private repository, after saving its content: without mounts the file
+// redirectGitFile makes the worktree's .git file point to the private repository, after saving its content: without mounts the file
 // cannot be covered.
-func (s *scratch) point(worktree, gitDir string) error {
+func (s *scratch) redirectGitFile(worktree, gitDir string) error {
 	if err := sandboxes.SaveGitFile(s.dir, worktree); err != nil {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// instead names alternatives where namespaces are forbidden. Native itself never falls back to weaker isolation.
-const instead = "or choose docker, podman or sbx, or landlock, which is weaker"
+// alternatives names alternatives where namespaces are forbidden. Native itself never falls back to weaker isolation.
+const alternatives = "or choose docker, podman or sbx, or landlock, which is weaker"
 
 // diagnose adds to a kernel error which setting forbids namespaces, and the command that allows them.
 func diagnose(err error) error {
-	if !refused(err) {
+	if !isKernelRefusal(err) {
 		return err
 	}
 	for _, c := range []struct{ file, forbids, fix string }{
@@ -24,18 +24,18 @@ func diagnose(err error) error {
 	} {
 		if text, readErr := os.ReadFile(c.file); readErr == nil && strings.TrimSpace(string(text)) == c.forbids {
 			return fmt.Errorf("this system forbids programs like ralph to make user namespaces: allow them with: %s, %s (%w)",
-				c.fix, instead, err)
+				c.fix, alternatives, err)
 		}
 	}
 	if _, inside := os.Stat("/.dockerenv"); inside == nil || errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("this kernel, or the container that ralph runs in, does not allow it; "+
-			"run ralph outside the container on Linux 5.14 or newer, %s (%w)", instead, err)
+			"run ralph outside the container on Linux 5.14 or newer, %s (%w)", alternatives, err)
 	}
-	return fmt.Errorf("the kernel does not allow it, %s (%w)", instead, err)
+	return fmt.Errorf("the kernel does not allow it, %s (%w)", alternatives, err)
 }
 
-// refused reports whether an error is a refusal by the kernel, either here or, as text, in the init process.
-func refused(err error) bool {
+// isKernelRefusal reports whether an error is a refusal by the kernel, either here or, as text, in the init process.
+func isKernelRefusal(err error) bool {
 	for _, e := range []unix.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL} {
 		if errors.Is(err, e) || e != unix.EINVAL && strings.HasSuffix(err.Error(), e.Error()) {
 			return true

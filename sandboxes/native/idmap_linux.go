@@ -48,7 +48,7 @@ func (m *mappers) show(s shown, who identity) (*os.File, error) {
 		return nil, &fs.PathError{Op: "stat", Path: s.Host, Err: err}
 	}
 	uid, gid := int(st.Uid), int(st.Gid)
-	if (uid != who.hostUID || gid != who.hostGID) && !(s.common && openToAll(st.Mode)) {
+	if (uid != who.hostUID || gid != who.hostGID) && !(s.publicAccess && openToAll(st.Mode)) {
 		file, err := m.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
 		if err == nil || s.Write {
 			return file, err
@@ -115,7 +115,7 @@ func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err err
 	}()
 	for i := range out.Shown {
 		s := &out.Shown[i]
-		if s.system || out.isOver(*s) {
+		if s.system || out.isLayeredTree(*s) {
 			continue
 		}
 		file, err := p.mappers.show(*s, who)

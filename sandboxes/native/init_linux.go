@@ -18,12 +18,12 @@ import (
 const role = "native"
 
 func init() { //nolint:gochecknoinits // a registration
-	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(live) })
+	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(runInit) })
 }
 
-// live is the main function of the init process: it builds the sandbox around itself, drops its privileges, and runs
+// runInit is the main function of the init process: it builds the sandbox around itself, drops its privileges, and runs
 // commands until ralph closes the sandbox or dies.
-func live(conn *net.UnixConn) error {
+func runInit(conn *net.UnixConn) error {
 	reexec.CatchSignals()
 	runtime.LockOSThread() // this thread starts the commands, see dropPrivileges
 	score := supervisor.OpenScore()
@@ -81,7 +81,7 @@ func (p *plan) build(given []*os.File) (out *os.File, err error) {
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("keep open files from commands: %w", err)
 	}
-	if err := dropPrivileges(p.refused()...); err != nil {
+	if err := dropPrivileges(p.memoryRules()...); err != nil {
 		return nil, err
 	}
 	return out, undumpable() // a change of user or capabilities may have reset it

@@ -61,8 +61,8 @@ func (p *plan) addLower(spec sandboxes.Spec) error {
 	return nil
 }
 
-// isOver reports whether s is the worktree and has lower folders.
-func (p *plan) isOver(s shown) bool { return len(p.Lower) > 0 && s.Inside == p.Workdir }
+// isLayeredTree reports whether s is the worktree and has lower folders.
+func (p *plan) isLayeredTree(s shown) bool { return len(p.Lower) > 0 && s.Inside == p.Workdir }
 
 // ownTree changes the owner of the worktree's files to the sandbox's user, once: an overlay cannot be an id-mapped mount.
 // Before that, only the host has written there.

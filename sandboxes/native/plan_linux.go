@@ -53,8 +53,8 @@ type shown struct {
 	// Given is the index, from 1, of its mount among the files sent with the plan; 0: the init process opens Host.
 	Given int
 
-	system bool // part of the host's system, the same for all users
-	common bool // accessible with the permissions of other users, if these allow any access
+	system       bool // part of the host's system, the same for all users
+	publicAccess bool // accessible with the permissions of other users, if these allow any access
 }
 
 // newPlan checks a spec and returns its plan for this host.

@@ -16,9 +16,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// needed returns the capabilities, valid only in the sandbox's own namespaces, with which the init process builds the
+// initCapabilities returns the capabilities, valid only in the sandbox's own namespaces, with which the init process builds the
 // sandbox. It keeps none of them.
-func needed() []uintptr {
+func initCapabilities() []uintptr {
 	return []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_SETUID, unix.CAP_SETGID,
 		unix.CAP_DAC_OVERRIDE, // for overlayfs, which works in a folder with mode 0
@@ -48,9 +48,9 @@ func dropPrivileges(more ...seccomp.Rule) error {
 	return seccomp.Install(more...)
 }
 
-// refused returns rules against calls that allocate memory outside any process. Control groups count it, but polling does
+// memoryRules returns rules against calls that allocate memory outside any process. Control groups count it, but polling does
 // not.
-func (p *plan) refused() []seccomp.Rule {
+func (p *plan) memoryRules() []seccomp.Rule {
 	if !p.WatchMemory {
 		return nil
 	}

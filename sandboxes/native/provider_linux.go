@@ -25,11 +25,11 @@ var _ sandboxes.Starter = (*Provider)(nil)
 
 // Provider is the provider "native".
 type Provider struct {
-	show    []string
-	places  func() cgroup.Places // found at the first use
-	mappers mappers
-	layers  layers
-	started sync.Map // by run: the *supervisor.Client of a sandbox that is not open yet
+	show         []string
+	places       func() cgroup.Places // found at the first use
+	mappers      mappers
+	layers       layers
+	startedInits sync.Map // by run: the *supervisor.Client of a sandbox that is not open yet
 }
 
 // New returns the provider. It does nothing on the host before it is used.
@@ -55,30 +55,30 @@ func (p *Provider) Check(ctx context.Context) error { return supervisor.Try(ctx,
 
 // Start starts the init process of a run's next sandbox.
 func (p *Provider) Start(run string) (done func()) {
-	c, err := p.first(run)
+	c, err := p.initProcess(run)
 	if err != nil {
 		return func() {} // Open reports the error
 	}
-	if other, taken := p.started.Swap(run, c); taken {
+	if other, taken := p.startedInits.Swap(run, c); taken {
 		_ = other.(*supervisor.Client).Kill(context.Background())
 	}
 	return func() {
-		if p.started.CompareAndDelete(run, c) {
+		if p.startedInits.CompareAndDelete(run, c) {
 			_ = c.Kill(context.Background()) // fails only when ctx ends
 		}
 	}
 }
 
-// first returns the init process of a run's next sandbox, which waits for its plan.
-func (p *Provider) first(run string) (*supervisor.Client, error) {
-	if started, ok := p.started.LoadAndDelete(run); ok {
+// initProcess returns the init process of a run's next sandbox, which waits for its plan.
+func (p *Provider) initProcess(run string) (*supervisor.Client, error) {
+	if started, ok := p.startedInits.LoadAndDelete(run); ok {
 		c := started.(*supervisor.Client)
 		if !c.Ended() {
 			return c, nil
 		}
 		_ = c.Kill(context.Background()) // it has ended; this only releases its resources
 	}
-	return supervisor.Start(supervisor.Process{Role: role, Run: run, Namespaces: allNamespaces, Caps: needed(), Dies: true})
+	return supervisor.Start(supervisor.Process{Role: role, Run: run, Namespaces: allNamespaces, Caps: initCapabilities(), Dies: true})
 }
 
 // Open opens a sandbox.
@@ -86,7 +86,7 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	_, ahead := p.started.Load(spec.Run)
+	_, ahead := p.startedInits.Load(spec.Run)
 	s, err := p.open(ctx, spec)
 	if err != nil && ahead && ctx.Err() == nil { // the process that was started ahead may have ended just now
 		s, err = p.open(ctx, spec)
@@ -121,7 +121,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		return nil, diagnose(err)
 	}
 	defer closeFiles(given)
-	c, err := p.first(out.Run)
+	c, err := p.initProcess(out.Run)
 	if err != nil {
 		return nil, diagnose(err)
 	}
@@ -161,10 +161,10 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox native: the run has no id")
 	}
-	if started, ok := p.started.LoadAndDelete(run); ok { // otherwise a later Open would take a killed process
-		_ = started.(*supervisor.Client).Kill(ctx) // killFirsts below finds it, too
+	if started, ok := p.startedInits.LoadAndDelete(run); ok { // otherwise a later Open would take a killed process
+		_ = started.(*supervisor.Client).Kill(ctx) // killInits below finds it, too
 	}
-	if err := killFirsts(ctx, run); err != nil {
+	if err := killInits(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)
 	}
 	if err := cgroup.Reap(ctx, run); err != nil {

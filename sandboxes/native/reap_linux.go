@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// killFirsts kills the init processes of a run's sandboxes and waits for their end, which is the end of the whole sandbox.
-func killFirsts(ctx context.Context, run string) error {
+// killInits kills the init processes of a run's sandboxes and waits for their end, which is the end of the whole sandbox.
+func killInits(ctx context.Context, run string) error {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return err
@@ -27,22 +27,22 @@ func killFirsts(ctx context.Context, run string) error {
 	}
 	var all error
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && isFirst(pid, run) {
-			all = errors.Join(all, killFirst(ctx, pid, run))
+		if pid, err := strconv.Atoi(name); err == nil && isInitProcess(pid, run) {
+			all = errors.Join(all, killInit(ctx, pid, run))
 		}
 	}
 	return all
 }
 
-// isFirst reports whether a process is the init process of a run's sandbox. Every user can read its arguments, and nobody
+// isInitProcess reports whether a process is the init process of a run's sandbox. Every user can read its arguments, and nobody
 // can change them. A command inside a sandbox that imitates them harms only itself.
-func isFirst(pid int, run string) bool {
+func isInitProcess(pid int, run string) bool {
 	args, _ := os.ReadFile(procFile(pid, "cmdline"))
 	_, ours, _ := bytes.Cut(args, []byte{0}) // without the program's name
 	return string(ours) == strings.Join(append(reexec.Args(role, run), ""), "\x00")
 }
 
-func killFirst(ctx context.Context, pid int, run string) error {
+func killInit(ctx context.Context, pid int, run string) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -51,7 +51,7 @@ func killFirst(ctx context.Context, pid int, run string) error {
 		return fmt.Errorf("end process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !isFirst(pid, run) { // the PID was reused before the pidfd was opened
+	if !isInitProcess(pid, run) { // the PID was reused before the pidfd was opened
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {

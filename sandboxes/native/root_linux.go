@@ -22,7 +22,7 @@ func makeRoot(p *plan, given []*os.File) error {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	links := systemLinks()
-	mounts, err := pickUp(p, given)
+	mounts, err := openMounts(p, given)
 	defer closeFiles(mounts)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func makeRoot(p *plan, given []*os.File) error {
 	if err := enterEmpty(); err != nil {
 		return err
 	}
-	if err := furnish(p, links); err != nil {
+	if err := createBaseFiles(p, links); err != nil {
 		return err
 	}
 	if err := placeDevices(devices); err != nil {
@@ -43,7 +43,7 @@ func makeRoot(p *plan, given []*os.File) error {
 	}
 	for i, s := range p.Shown {
 		put := func() error { return place(int(mounts[i].Fd()), s) }
-		if p.isOver(s) {
+		if p.isLayeredTree(s) {
 			put = func() error { return p.layTree(s.Write) }
 		}
 		if err := put(); err != nil {
@@ -104,10 +104,10 @@ func removeMount(at string) error {
 	return os.Remove(at)
 }
 
-// pickUp opens a mount of everything that is shown.
-func pickUp(p *plan, given []*os.File) (mounts []*os.File, err error) {
+// openMounts opens a mount of everything that is shown.
+func openMounts(p *plan, given []*os.File) (mounts []*os.File, err error) {
 	for _, s := range p.Shown {
-		if p.isOver(s) {
+		if p.isLayeredTree(s) {
 			mounts = append(mounts, nil)
 			continue
 		}
@@ -174,8 +174,8 @@ func enterEmpty() error {
 	return os.Remove(old)
 }
 
-// furnish creates the folders and settings of every sandbox.
-func furnish(p *plan, links map[string]string) error {
+// createBaseFiles creates the folders and settings of every sandbox.
+func createBaseFiles(p *plan, links map[string]string) error {
 	if err := mountScratch(p.Disk); err != nil {
 		return err
 	}

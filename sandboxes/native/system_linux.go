@@ -21,7 +21,7 @@ func system(show []string) (out []shown) {
 		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 			return // links are recreated inside
 		}
-		out = append(out, shown{Host: path, Inside: path, File: !info.IsDir(), system: system, common: !system})
+		out = append(out, shown{Host: path, Inside: path, File: !info.IsDir(), system: system, publicAccess: !system})
 	}
 	for _, path := range supervisor.SystemPaths() {
 		add(path, true)

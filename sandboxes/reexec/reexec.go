@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// word is the first argument of a process with a role. The role's name and its arguments follow.
-const word = "in-sandbox"
+// roleArg is the first argument of a process with a role. The role's name and its arguments follow.
+const roleArg = "in-sandbox"
 
 // ErrNoMain means that a role cannot be started because this program has not called Main: the new process would run the
 // program itself instead.
@@ -25,8 +25,8 @@ type Process struct {
 }
 
 var (
-	roles  = map[string]func(Process) (status int){} //nolint:gochecknoglobals // written during initialization only
-	called atomic.Bool                               //nolint:gochecknoglobals // a fact about this process
+	roles      = map[string]func(Process) (status int){} //nolint:gochecknoglobals // written during initialization only
+	mainCalled atomic.Bool                               //nolint:gochecknoglobals // a fact about this process
 )
 
 // Register adds a role. It panics if the role exists, which is a programming error.
@@ -43,12 +43,12 @@ func Main() {
 	if status, inside := serve(os.Args); inside {
 		os.Exit(status) //nolint:forbidigo // this is the main function of a process of its own
 	}
-	called.Store(true)
+	mainCalled.Store(true)
 }
 
 // serve runs the role that the arguments name. inside is false if they name none.
 func serve(args []string) (status int, inside bool) {
-	if len(args) < 3 || args[1] != word || roles[args[2]] == nil {
+	if len(args) < 3 || args[1] != roleArg || roles[args[2]] == nil {
 		return 0, false
 	}
 	return roles[args[2]](Process{args[3:], os.Stdin, os.Stdout, os.Stderr}), true
@@ -56,11 +56,11 @@ func serve(args []string) (status int, inside bool) {
 
 // Check returns ErrNoMain if this program has not called Main. Providers call it before they start a role.
 func Check() error {
-	if !called.Load() {
+	if !mainCalled.Load() {
 		return ErrNoMain
 	}
 	return nil
 }
 
 // Args returns the arguments, after the program's name, of a process with the role.
-func Args(role string, args ...string) []string { return append([]string{word, role}, args...) }
+func Args(role string, args ...string) []string { return append([]string{roleArg, role}, args...) }

@@ -39,8 +39,8 @@ func TestMainServesRoles(t *testing.T) {
 		{"a role", "a b", Args("echo", "a", "b"), 3},
 		{"no role", "main", nil, 0},
 		{"an unknown role", "main", Args("nothing"), 0},
-		{"a word without a role", "main", []string{word}, 0},
-		{"the program's own arguments", "main", []string{"run", word, "echo"}, 0},
+		{"a word without a role", "main", []string{roleArg}, 0},
+		{"the program's own arguments", "main", []string{"run", roleArg, "echo"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestMainServesRoles(t *testing.T) {
 }
 
 func TestCheckWantsMain(t *testing.T) {
-	called.Store(false)
+	mainCalled.Store(false)
 	if err := Check(); !errors.Is(err, ErrNoMain) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("before Main: %v", err)
 	}

@@ -54,12 +54,12 @@ func (c Config) check() error {
 
 // overlap reports whether one path is the other or below it.
 func overlap(a, b string) bool {
-	a, b = real(a), real(b)
+	a, b = resolveLinks(a), resolveLinks(b)
 	return sandboxes.Within(a, b) || sandboxes.Within(b, a)
 }
 
-// real resolves the links of the existing part of a path.
-func real(p string) string {
+// resolveLinks resolves the links of the existing part of a path.
+func resolveLinks(p string) string {
 	p = filepath.Clean(p)
 	if found, err := filepath.EvalSymlinks(p); err == nil {
 		return found
@@ -67,7 +67,7 @@ func real(p string) string {
 	if _, err := os.Lstat(p); err == nil || p == "/" || p == "." {
 		return p
 	}
-	return path.Join(real(filepath.Dir(p)), filepath.Base(p))
+	return path.Join(resolveLinks(filepath.Dir(p)), filepath.Base(p))
 }
 
 // unsupported returns an error for settings that the provider does not support.
@@ -89,8 +89,8 @@ func (c Config) unsupported() error {
 	return fmt.Errorf("sandbox %s %s: %w; %s", p.Name(), reason, sandboxes.ErrUnsupported, hint)
 }
 
-// allowed returns the entries with the given variable names. The last entry of a name wins.
-func allowed(env, names []string) (picked []string) {
+// pickVariables returns the entries with the given variable names. The last entry of a name wins.
+func pickVariables(env, names []string) (picked []string) {
 	for _, name := range names {
 		for i := len(env) - 1; i >= 0; i-- {
 			if strings.HasPrefix(env[i], name+"=") {

@@ -92,8 +92,8 @@ func (r *record) create(name string) (*os.File, error) {
 	return r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// started writes sandbox.json.
-func (r *record) started(in *Instance, tag string) error {
+// writeStart writes sandbox.json.
+func (r *record) writeStart(in *Instance, tag string) error {
 	provider, spec := in.config.Session.Provider, in.config.Session.Spec
 	spec.Env = names(spec.Env)
 	r.mu.Lock()
@@ -148,8 +148,8 @@ func (r *record) command(c command) error {
 	return nil
 }
 
-// closed completes sandbox.json and closes the folder. It may be called again.
-func (r *record) closed(notices []sandboxes.Notice) error {
+// complete completes sandbox.json and closes the folder. It may be called again.
+func (r *record) complete(notices []sandboxes.Notice) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {

@@ -116,14 +116,14 @@ func open(ctx context.Context, c Config, r *record) (*Instance, error) {
 		s.Spec.Mounts = append(slices.Clip(s.Spec.Mounts), sandboxes.Mount{Host: in.files, Inside: filesInside, Own: true})
 		in.files = filesInside
 	}
-	s.Spec.Env = slices.Concat(allowed(c.HostEnv, c.EnvAllow), s.Spec.Env)
+	s.Spec.Env = slices.Concat(pickVariables(c.HostEnv, c.EnvAllow), s.Spec.Env)
 	s.NoDiff, s.Record = !c.Diff, in.log
 	in.config = c
 	var err error
 	if in.Session, err = session.Prepare(ctx, *s); err != nil {
 		return nil, err
 	}
-	if err := r.started(in, tag); err != nil {
+	if err := r.writeStart(in, tag); err != nil {
 		return nil, errors.Join(err, in.Cleanup(context.WithoutCancel(ctx)))
 	}
 	return in, nil
@@ -161,7 +161,7 @@ func (in *Instance) Close(ctx context.Context) error {
 	if err := in.Cleanup(ctx); err != nil {
 		return err
 	}
-	return in.record.closed(in.Notices())
+	return in.record.complete(in.Notices())
 }
 
 func (in *Instance) fetchFiles(ctx context.Context) error {

@@ -12,13 +12,13 @@ var closeCases = map[string]func(*suite){
 	"close/ends what runs": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		cmd, _, _ := sh(family + "trap '' TERM; wait; wait")
-		done := r.start(s.bounded(), cmd)
-		life.ready(familySize)
-		if err := r.Close(s.bounded()); err != nil {
+		cmd, _, _ := sh(familyScript + "trap '' TERM; wait; wait")
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(familySize)
+		if err := r.Close(s.boundedContext()); err != nil {
 			s.Fatalf("Close: %v", err)
 		}
-		life.gone()
+		life.expectGone()
 		if got := r.await(done); !errors.Is(got.err, sandboxes.ErrClosed) {
 			s.Errorf("Exec gives %+v, want ErrClosed", got)
 		}
@@ -28,22 +28,22 @@ var closeCases = map[string]func(*suite){
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if err := r.Close(s.bounded()); err != nil {
+				if err := r.Close(s.boundedContext()); err != nil {
 					s.Errorf("Close: %v", err)
 				}
 			})
 		}
 		wg.Wait()
-		if err := r.Close(s.bounded()); err != nil {
+		if err := r.Close(s.boundedContext()); err != nil {
 			s.Errorf("Close again: %v", err)
 		}
 	},
 	"close/no command runs after it": func(s *suite) {
 		r := s.open()
-		if err := r.Close(s.bounded()); err != nil {
+		if err := r.Close(s.boundedContext()); err != nil {
 			s.Fatal(err)
 		}
-		if _, err := r.Exec(s.bounded(), sandboxes.Command{Argv: []string{"cat"}}); !errors.Is(err, sandboxes.ErrClosed) {
+		if _, err := r.Exec(s.boundedContext(), sandboxes.Command{Argv: []string{"cat"}}); !errors.Is(err, sandboxes.ErrClosed) {
 			s.Errorf("Exec gives %v, want ErrClosed", err)
 		}
 	},
@@ -52,7 +52,7 @@ var closeCases = map[string]func(*suite){
 		done, in, out := other.echo()
 		in.say("before\n")
 		out.await(s, "before\n")
-		if err := s.open().Close(s.bounded()); err != nil {
+		if err := s.open().Close(s.boundedContext()); err != nil {
 			s.Fatal(err)
 		}
 		in.say("after\n")
@@ -69,17 +69,17 @@ var closeCases = map[string]func(*suite){
 		}
 		r := s.open()
 		life := r.lifeline()
-		cmd, _, _ := sh(family + "trap '' TERM; wait; wait")
-		ctx, cancel := context.WithCancelCause(s.bounded())
+		cmd, _, _ := sh(familyScript + "trap '' TERM; wait; wait")
+		ctx, cancel := context.WithCancelCause(s.boundedContext())
 		defer cancel(nil)
 		done := r.start(ctx, cmd)
-		life.ready(familySize)
-		if err := reaper.Reap(s.bounded(), r.run); err != nil {
+		life.awaitReady(familySize)
+		if err := reaper.Reap(s.boundedContext(), r.run); err != nil {
 			s.Fatalf("Reap: %v", err)
 		}
-		life.gone()
+		life.expectGone()
 		r.await(done) // after a crash any end is fine
-		if err := reaper.Reap(s.bounded(), r.run); err != nil {
+		if err := reaper.Reap(s.boundedContext(), r.run); err != nil {
 			s.Errorf("Reap of nothing: %v", err)
 		}
 	},

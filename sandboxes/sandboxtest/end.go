@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// family is a script that starts four background processes in ways that escape a naive killer. Each has the lifeline open.
-const family = hold + quiet + `
+// familyScript is a script that starts four background processes in ways that escape a naive killer. Each has the lifeline open.
+const familyScript = holdScript + detachScript + `
 (echo ready >&9; exec sleep 100) &
 (detach sh -c 'echo ready >&9; exec sleep 100' &)
 detach sh -c 'sh -c "trap : TERM HUP INT; echo ready >&9; sleep 100; sleep 100" & wait' &
@@ -23,11 +23,11 @@ var endCases = map[string]func(*suite){
 	"interrupt/the command may clean up": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		cmd, out, _ := sh(hold + `trap 'echo bye; exit 7' TERM; echo ready >&9; while :; do sleep 100 & wait; done`)
+		cmd, out, _ := sh(holdScript + `trap 'echo bye; exit 7' TERM; echo ready >&9; while :; do sleep 100 & wait; done`)
 		stop := make(chan struct{})
 		cmd.Interrupt, cmd.Grace = stop, limit
-		done := r.start(s.bounded(), cmd)
-		life.ready(1)
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(1)
 		close(stop)
 		if got := r.await(done); got.err != nil || got.exit != (sandboxes.Exit{Code: 7}) {
 			s.Errorf("ended with %+v, want code 7", got)
@@ -35,50 +35,50 @@ var endCases = map[string]func(*suite){
 		if out.String() != "bye\n" {
 			s.Errorf("its last output is %q", out)
 		}
-		life.gone()
+		life.expectGone()
 	},
 	"interrupt/a command that ignores it is killed": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		cmd, _, _ := sh(hold + `trap '' TERM; echo ready >&9; sleep 100`)
+		cmd, _, _ := sh(holdScript + `trap '' TERM; echo ready >&9; sleep 100`)
 		stop := make(chan struct{})
 		cmd.Interrupt, cmd.Grace = stop, 20*time.Millisecond
-		done := r.start(s.bounded(), cmd)
-		life.ready(1)
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(1)
 		close(stop)
 		want := sandboxes.Exit{Code: 137, Signal: "SIGKILL"}
 		if got := r.await(done); got.err != nil || got.exit != want {
 			s.Errorf("ended with %+v, want %+v", got, want)
 		}
-		life.gone()
+		life.expectGone()
 	},
 	"interrupt/what the command started goes too": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		cmd, _, _ := sh(family + "wait")
+		cmd, _, _ := sh(familyScript + "wait")
 		stop := make(chan struct{})
 		cmd.Interrupt, cmd.Grace = stop, limit
-		done := r.start(s.bounded(), cmd)
-		life.ready(familySize)
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(familySize)
 		close(stop)
 		want := sandboxes.Exit{Code: 143, Signal: "SIGTERM"}
 		if got := r.await(done); got.err != nil || got.exit != want {
 			s.Errorf("ended with %+v, want %+v", got, want)
 		}
-		life.gone()
+		life.expectGone()
 	},
 	"context/its end kills the whole tree": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		ctx, cancel := context.WithCancelCause(s.bounded())
-		cmd, _, _ := sh(family + "trap '' TERM; wait; wait")
+		ctx, cancel := context.WithCancelCause(s.boundedContext())
+		cmd, _, _ := sh(familyScript + "trap '' TERM; wait; wait")
 		done := r.start(ctx, cmd)
-		life.ready(familySize)
+		life.awaitReady(familySize)
 		cancel(errStop)
 		if got := r.await(done); !errors.Is(got.err, errStop) {
 			s.Errorf("Exec gives %+v, want the context's cause", got)
 		}
-		life.gone()
+		life.expectGone()
 	},
 	"context/ended before": func(s *suite) {
 		r := s.open()
@@ -94,10 +94,10 @@ var endCases = map[string]func(*suite){
 		r := s.open()
 		life := r.lifeline()
 		in, stdin := newInput(s)
-		cmd, out, _ := sh(family + "read -r x; echo done; exit 5")
+		cmd, out, _ := sh(familyScript + "read -r x; echo done; exit 5")
 		cmd.Stdin = stdin
-		done := r.start(s.bounded(), cmd)
-		life.ready(familySize)
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(familySize)
 		in.say("now\n")
 		in.Close()
 		if got := r.await(done); got.err != nil || got.exit != (sandboxes.Exit{Code: 5}) {
@@ -106,7 +106,7 @@ var endCases = map[string]func(*suite){
 		if out.String() != "done\n" {
 			s.Errorf("stdout is %q", out)
 		}
-		life.gone()
+		life.expectGone()
 	},
 	"exit/no writer is called afterwards": func(s *suite) {
 		r := s.open()
@@ -118,18 +118,18 @@ var endCases = map[string]func(*suite){
 			}
 			return len(p), nil
 		})
-		cmd, _, _ := sh(hold + quiet + `
+		cmd, _, _ := sh(holdScript + detachScript + `
 			detach sh -c 'echo ready >&9; while :; do echo noise; echo noise >&2; done' &
 			echo ready >&9; read -r x`)
 		in, stdin := newInput(s)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, late, late
-		done := r.start(s.bounded(), cmd)
-		life.ready(2)
+		done := r.start(s.boundedContext(), cmd)
+		life.awaitReady(2)
 		in.say("now\n")
 		in.Close()
 		r.await(done)
 		returned.Store(true)
-		life.gone()
+		life.expectGone()
 	},
 }
 

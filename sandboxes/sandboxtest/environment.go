@@ -9,7 +9,7 @@ var environmentCases = map[string]func(*suite){
 		r := s.open("A=spec", "B=first", "B=spec", "C=spec", "PWD=/elsewhere")
 		cmd, out, _ := sh(`printf '%s|%s|%s|%s' "$A" "$B" "$C" "$D"`)
 		cmd.Env = []string{"A=old", "A=command", "C=", "D=x=y\nz ü"}
-		r.want(cmd, sandboxes.Exit{})
+		r.expectExit(cmd, sandboxes.Exit{})
 		if want := "command|spec||x=y\nz ü"; out.String() != want {
 			s.Errorf("sees %q, want %q", out, want)
 		}
@@ -18,7 +18,7 @@ var environmentCases = map[string]func(*suite){
 		r := s.open("A=spec")
 		cmd, _, _ := sh("exit 0")
 		cmd.Env = []string{"A=command", "B=command"}
-		r.want(cmd, sandboxes.Exit{})
+		r.expectExit(cmd, sandboxes.Exit{})
 		if got := r.text(`printf '%s|%s' "$A" "${B-unset}"`); got != "spec|unset" {
 			s.Errorf("sees %q", got)
 		}

@@ -70,7 +70,7 @@ var homeCases = map[string]func(*suite){
 		layer := s.options.Worktree(s.T)
 		fill := s.openHome(layer, sandboxes.Spec{FillHome: true, Mounts: mounts})
 		fill.text(`cd ~ && cat .config/tool/file .toolrc && echo one >a && mkdir -p .config/other && echo two >.config/other/b`)
-		if err := fill.Close(s.bounded()); err != nil {
+		if err := fill.Close(s.boundedContext()); err != nil {
 			s.Fatal(err)
 		}
 		if got := s.openHome(layer, sandboxes.Spec{Mounts: mounts}).text(`cd ~ && cat a .toolrc .config/tool/file`); got != "one\nshown\nshown\n" {
@@ -122,7 +122,7 @@ func (s *suite) fillHome(script string) (layer string) {
 	})
 	r := s.openHome(layer, sandboxes.Spec{FillHome: true})
 	r.text("cd ~ && " + script)
-	if err := r.Close(s.bounded()); err != nil {
+	if err := r.Close(s.boundedContext()); err != nil {
 		s.Fatal(err)
 	}
 	return layer

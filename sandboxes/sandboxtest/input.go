@@ -11,9 +11,9 @@ import (
 
 var inputCases = map[string]func(*suite){
 	"input/1 MiB comes back": func(s *suite) {
-		want := noise(1<<20, 5)
+		want := randomBytes(1<<20, 5)
 		var out bytes.Buffer
-		s.open().want(sandboxes.Command{
+		s.open().expectExit(sandboxes.Command{
 			Argv: []string{"cat"}, Stdin: bytes.NewReader(want), Stdout: &out,
 		}, sandboxes.Exit{})
 		if !bytes.Equal(out.Bytes(), want) {
@@ -26,7 +26,7 @@ var inputCases = map[string]func(*suite){
 			want[i] = byte(i)
 		}
 		var out bytes.Buffer
-		s.open().want(sandboxes.Command{
+		s.open().expectExit(sandboxes.Command{
 			Argv: []string{"cat"}, Stdin: bytes.NewReader(want), Stdout: &out,
 		}, sandboxes.Exit{})
 		if !bytes.Equal(out.Bytes(), want) {
@@ -35,7 +35,7 @@ var inputCases = map[string]func(*suite){
 	},
 	"input/none is empty": func(s *suite) {
 		var out bytes.Buffer
-		s.open().want(sandboxes.Command{Argv: []string{"cat"}, Stdout: &out}, sandboxes.Exit{})
+		s.open().expectExit(sandboxes.Command{Argv: []string{"cat"}, Stdout: &out}, sandboxes.Exit{})
 		if out.Len() > 0 {
 			s.Errorf("got %q", &out)
 		}
@@ -45,7 +45,7 @@ var inputCases = map[string]func(*suite){
 		for script, want := range map[string]string{"exit 3": "", "read -r x; echo \"$x\"; exit 3": "first\n"} {
 			cmd, out, _ := sh(script)
 			cmd.Stdin = strings.NewReader("first\n" + strings.Repeat("more\n", 1<<18))
-			r.want(cmd, sandboxes.Exit{Code: 3})
+			r.expectExit(cmd, sandboxes.Exit{Code: 3})
 			if out.String() != want {
 				s.Errorf("%q prints %q, want %q", script, out, want)
 			}
@@ -70,7 +70,7 @@ func (r *room) echo() (done <-chan result, in *input, out *output) {
 	r.Helper()
 	in, stdin := newInput(r.suite)
 	out = newOutput()
-	done = r.start(r.bounded(), sandboxes.Command{Argv: []string{"cat"}, Stdin: stdin, Stdout: out})
+	done = r.start(r.boundedContext(), sandboxes.Command{Argv: []string{"cat"}, Stdin: stdin, Stdout: out})
 	return done, in, out
 }
 
@@ -99,9 +99,9 @@ func (m *input) Close() { _ = m.PipeWriter.Close() }
 
 // output is a writer that lets a test wait for a text.
 type output struct {
-	mu     sync.Mutex
-	heard  bytes.Buffer  // guarded by mu
-	change chan struct{} // guarded by mu; closed at the next Write
+	mu       sync.Mutex
+	received bytes.Buffer  // guarded by mu
+	change   chan struct{} // guarded by mu; closed at the next Write
 }
 
 func newOutput() *output { return &output{change: make(chan struct{})} }
@@ -110,7 +110,7 @@ func newOutput() *output { return &output{change: make(chan struct{})} }
 func (e *output) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard.Write(p)
+	e.received.Write(p)
 	close(e.change)
 	e.change = make(chan struct{})
 	return len(p), nil
@@ -119,10 +119,10 @@ func (e *output) Write(p []byte) (int, error) {
 // await waits until exactly text was written.
 func (e *output) await(s *suite, text string) {
 	s.Helper()
-	end := s.bounded().Done()
+	end := s.boundedContext().Done()
 	for {
 		e.mu.Lock()
-		heard, change := e.heard.String(), e.change
+		heard, change := e.received.String(), e.change
 		e.mu.Unlock()
 		if heard == text {
 			return

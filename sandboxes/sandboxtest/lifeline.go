@@ -22,15 +22,15 @@ import (
 // would look like a process inside.
 type lifeline struct {
 	*room
-	read  *os.File
-	lines *bufio.Reader
-	end   io.Closer     // standard input of the holder, which keeps the write end open until the processes have opened it
-	held  chan struct{} // closed when the holder has ended
+	read        *os.File
+	lines       *bufio.Reader
+	holderInput io.Closer     // standard input of the holder, which keeps the write end open until the processes have opened it
+	holderEnded chan struct{} // closed when the holder has ended
 }
 
-// hold is the part of a script with which the shell and its children open the lifeline. Each "echo ready >&9" counts for
+// holdScript is the part of a script with which the shell and its children open the lifeline. Each "echo ready >&9" counts for
 // ready.
-const hold = "exec 9>\"${LIFELINE:-lifeline}\"\n"
+const holdScript = "exec 9>\"${LIFELINE:-lifeline}\"\n"
 
 func (r *room) lifeline() *lifeline {
 	r.Helper()
@@ -58,8 +58,8 @@ func fifo(t *testing.T, path string) *os.File {
 	return read
 }
 
-// ready waits for n ready lines from the processes.
-func (l *lifeline) ready(n int) {
+// awaitReady waits for n ready lines from the processes.
+func (l *lifeline) awaitReady(n int) {
 	l.Helper()
 	_ = l.read.SetReadDeadline(time.Now().Add(limit))
 	for range n {
@@ -73,17 +73,17 @@ func (l *lifeline) ready(n int) {
 func (l *lifeline) startHolder(path string) {
 	l.Helper()
 	in, end := io.Pipe()
-	out, said := io.Pipe()
-	l.end, l.held = end, make(chan struct{})
+	out, holderOutput := io.Pipe()
+	l.holderInput, l.holderEnded = end, make(chan struct{})
 	ctx := context.WithoutCancel(l.Context())
 	go func() {
-		defer close(l.held)
+		defer close(l.holderEnded)
 		// At the end "read" finds end of file, so the exit status is not 0.
 		_, err := proc.Run(ctx, proc.Spec{
 			Argv: []string{"sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path}, Dir: filepath.Dir(path), Env: os.Environ(),
-			Stdin: in, Stdout: said,
+			Stdin: in, Stdout: holderOutput,
 		})
-		_ = said.CloseWithError(err)
+		_ = holderOutput.CloseWithError(err)
 	}()
 	l.Cleanup(l.endHolder)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
@@ -93,12 +93,12 @@ func (l *lifeline) startHolder(path string) {
 
 // endHolder ends the holder.
 func (l *lifeline) endHolder() {
-	_ = l.end.Close()
-	<-l.held
+	_ = l.holderInput.Close()
+	<-l.holderEnded
 }
 
-// gone fails the test if a process with the lifeline open still lives.
-func (l *lifeline) gone() {
+// expectGone fails the test if a process with the lifeline open still lives.
+func (l *lifeline) expectGone() {
 	l.Helper()
 	l.endHolder()
 	_ = l.read.SetReadDeadline(time.Time{})

@@ -9,13 +9,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// obeys calls Check with an ended context, opens a sandbox, ends the context of a running command, and calls Close with a
+// checkContexts calls Check with an ended context, opens a sandbox, ends the context of a running command, and calls Close with a
 // context that ends. The error names the call that has not returned long after its context ended: all other tests would
 // hang on it.
-func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error {
+func checkContexts(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error {
 	ended, end := context.WithCancelCause(ctx)
 	end(errStop)
-	err := returns(ended, "Check", func() error {
+	err := checkReturns(ended, "Check", func() error {
 		_ = p.Check(ended) // any result is fine
 		return nil
 	})
@@ -25,7 +25,7 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	opening, cancel := context.WithTimeoutCause(ctx, limit, errors.New("Open has taken too long"))
 	defer cancel()
 	var box sandboxes.Sandbox
-	err = returns(opening, "Open", func() (err error) {
+	err = checkReturns(opening, "Open", func() (err error) {
 		box, err = p.Open(opening, spec)
 		return err
 	})
@@ -41,7 +41,7 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 		stop(errStop) // the command runs
 		return len(text), nil
 	})
-	err = returns(running, "Exec", func() error {
+	err = checkReturns(running, "Exec", func() error {
 		_, err := box.Exec(running, sandboxes.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}, Stdout: out})
 		if !errors.Is(err, errStop) {
 			return fmt.Errorf("Exec gives %s, want the context's cause", fmt.Sprint(err)) // err may be nil
@@ -50,11 +50,11 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	})
 	closing, enough := context.WithTimeoutCause(ctx, limit, errors.New("Close has taken too long"))
 	defer enough()
-	return errors.Join(err, returns(closing, "Close", func() error { return box.Close(closing) }))
+	return errors.Join(err, checkReturns(closing, "Close", func() error { return box.Close(closing) }))
 }
 
-// returns returns the error of a call, or an error that the call ignores its context.
-func returns(ctx context.Context, name string, call func() error) error {
+// checkReturns returns the error of a call, or an error that the call ignores its context.
+func checkReturns(ctx context.Context, name string, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
 	select {

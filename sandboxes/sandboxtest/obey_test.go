@@ -43,7 +43,7 @@ func (d deaf) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 
 func (d deaf) Close(ctx context.Context) error { return d.wait(ctx, "Close") }
 
-// obeys names the call of a provider that ignores its context, in one line.
+// checkContexts names the call of a provider that ignores its context, in one line.
 func TestObeys(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestObeys(t *testing.T) {
 				d := deaf{call: call, goOn: make(chan struct{})}
 				defer close(d.goOn)
 				got := ""
-				if err := obeys(t.Context(), d, sandboxes.Spec{}); err != nil {
+				if err := checkContexts(t.Context(), d, sandboxes.Spec{}); err != nil {
 					got = err.Error()
 				}
 				if got != want || strings.Contains(got, "\n") {

@@ -21,13 +21,13 @@ var openCases = map[string]func(*suite){
 		if c.Files == "" || c.Isolation == "" {
 			s.Errorf("Capabilities %+v leaves Files or Isolation open", c)
 		}
-		if err := p.Check(s.bounded()); err != nil {
+		if err := p.Check(s.boundedContext()); err != nil {
 			s.Errorf("Check: %v", err)
 		}
 	},
 	"open/isolation that is asked for is there or refused": func(s *suite) {
 		p := s.provider(s.T)
-		box, err := p.Open(s.bounded(), sandboxes.Spec{
+		box, err := p.Open(s.boundedContext(), sandboxes.Spec{
 			Run: runID(s.T), Worktree: s.options.Worktree(s.T), RequireIsolation: true,
 		})
 		if p.Capabilities().Isolated() {
@@ -42,7 +42,7 @@ var openCases = map[string]func(*suite){
 		}
 	},
 	"open/worktree must exist": func(s *suite) {
-		box, err := s.provider(s.T).Open(s.bounded(), sandboxes.Spec{
+		box, err := s.provider(s.T).Open(s.boundedContext(), sandboxes.Spec{
 			Run: runID(s.T), Worktree: filepath.Join(s.options.Worktree(s.T), "missing"),
 		})
 		if err == nil {
@@ -70,13 +70,13 @@ var openCases = map[string]func(*suite){
 		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("host\n"), 0o644); err != nil {
 			s.Fatal(err)
 		}
-		box, err := p.Open(s.bounded(), sandboxes.Spec{Run: runID(s.T), Worktree: dir, ReadOnly: true})
+		box, err := p.Open(s.boundedContext(), sandboxes.Spec{Run: runID(s.T), Worktree: dir, ReadOnly: true})
 		if err != nil {
 			s.Fatal(err)
 		}
 		defer closeNow(s.T, box)
 		var out bytes.Buffer
-		_, err = box.Exec(s.bounded(), sandboxes.Command{
+		_, err = box.Exec(s.boundedContext(), sandboxes.Command{
 			Argv: []string{"sh", "-c", "cat file; (echo more >>file) 2>&- || echo kept; " +
 				"(echo new >new) 2>&- || echo none; rm -f file 2>&-"},
 			Stdout: &out,
@@ -98,7 +98,7 @@ var openCases = map[string]func(*suite){
 		if got := r.text(`cat "from host.txt"; printf inside >"wörk"; mkdir -p a/b; printf deep >a/b/c`); got != "host\n" {
 			s.Errorf("inside sees %q", got)
 		}
-		if err := r.Close(s.bounded()); err != nil {
+		if err := r.Close(s.boundedContext()); err != nil {
 			s.Fatal(err)
 		}
 		for name, want := range map[string]string{"wörk": "inside", "a/b/c": "deep", "from host.txt": "host\n"} {
@@ -128,7 +128,7 @@ func copiedFiles(s *suite) {
 		s.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	if err := fetcher.Fetch(s.bounded(), []string{"wörk", "a"}, root, sandboxes.FetchLimits{}); err != nil {
+	if err := fetcher.Fetch(s.boundedContext(), []string{"wörk", "a"}, root, sandboxes.FetchLimits{}); err != nil {
 		s.Fatal(err)
 	}
 	for name, want := range map[string]string{"wörk": "inside", "a/b/c": "deep"} {
@@ -141,7 +141,7 @@ func copiedFiles(s *suite) {
 	}
 	r.text(`mkdir hooks; echo : >hooks/pre-commit; chmod +x hooks/pre-commit`)
 	var refused *sandboxes.RefusedError
-	if err := fetcher.Fetch(s.bounded(), []string{"hooks/pre-commit"}, root, sandboxes.FetchLimits{}); !errors.As(err, &refused) {
+	if err := fetcher.Fetch(s.boundedContext(), []string{"hooks/pre-commit"}, root, sandboxes.FetchLimits{}); !errors.As(err, &refused) {
 		s.Errorf("a file below a link of the host: %v", err)
 	}
 	if _, err := root.Lstat(".git/hooks/pre-commit"); err == nil {

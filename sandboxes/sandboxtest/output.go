@@ -17,7 +17,7 @@ var outputCases = map[string]func(*suite){
 		r := s.open()
 		for _, code := range []int{0, 1, 7, 125, 126, 127, 128, 255} {
 			cmd, _, _ := sh(`exit "$1"`, strconv.Itoa(code))
-			r.want(cmd, sandboxes.Exit{Code: code})
+			r.expectExit(cmd, sandboxes.Exit{Code: code})
 		}
 	},
 	"exit/signals": func(s *suite) {
@@ -25,7 +25,7 @@ var outputCases = map[string]func(*suite){
 		// Neither HUP nor INT: processes started by nohup, or in the background of a shell, ignore them.
 		for name, code := range map[string]int{"KILL": 137, "TERM": 143, "ALRM": 142} {
 			cmd, _, _ := sh(`kill -` + name + ` $$; sleep 100`)
-			r.want(cmd, sandboxes.Exit{Code: code, Signal: "SIG" + name})
+			r.expectExit(cmd, sandboxes.Exit{Code: code, Signal: "SIG" + name})
 		}
 	},
 	"argv/reaches the program unchanged": func(s *suite) {
@@ -41,7 +41,7 @@ var outputCases = map[string]func(*suite){
 	"argv/a program that is missing": func(s *suite) {
 		r := s.open()
 		for _, name := range []string{"no-such-program-anywhere", "./no-such-file", "/no/such/file"} {
-			_, err := r.Exec(s.bounded(), sandboxes.Command{Argv: []string{name}})
+			_, err := r.Exec(s.boundedContext(), sandboxes.Command{Argv: []string{name}})
 			var start *sandboxes.StartError
 			if !errors.As(err, &start) {
 				s.Fatalf("%s: error is %v, want a StartError", name, err)
@@ -57,7 +57,7 @@ var outputCases = map[string]func(*suite){
 	"argv/a program that may not be run": func(s *suite) {
 		r := s.open()
 		r.text("mkdir bin; echo : >bin/a-tool; chmod 644 bin/a-tool")
-		_, err := r.Exec(s.bounded(), sandboxes.Command{
+		_, err := r.Exec(s.boundedContext(), sandboxes.Command{
 			Argv: []string{"a-tool"}, Env: []string{"PATH=" + r.Workdir() + "/bin:/usr/bin:/bin"},
 		})
 		var start *sandboxes.StartError
@@ -73,7 +73,7 @@ var outputCases = map[string]func(*suite){
 		r.text("mkdir 'sub dir'")
 		cmd, out, _ := sh("pwd -P; printf x >here")
 		cmd.Dir = r.Workdir() + "/sub dir"
-		r.want(cmd, sandboxes.Exit{})
+		r.expectExit(cmd, sandboxes.Exit{})
 		if !strings.HasSuffix(out.String(), "/sub dir\n") {
 			s.Errorf("with Dir it runs in %q", out)
 		}
@@ -92,11 +92,11 @@ var outputCases = map[string]func(*suite){
 	},
 	"output/10 MB on both at once are complete and apart": func(s *suite) {
 		r := s.open()
-		a, b := noise(10_000_000, 1), noise(10_000_000, 2)
+		a, b := randomBytes(10_000_000, 1), randomBytes(10_000_000, 2)
 		r.write("a", a)
 		r.write("b", b)
 		cmd, out, errs := sh("cat a & cat b >&2; wait")
-		r.want(cmd, sandboxes.Exit{})
+		r.expectExit(cmd, sandboxes.Exit{})
 		if !bytes.Equal(out.Bytes(), a) {
 			s.Errorf("stdout differs: %s", shorten(out.Bytes()))
 		}
@@ -106,16 +106,16 @@ var outputCases = map[string]func(*suite){
 	},
 	"output/nobody wants it": func(s *suite) {
 		r := s.open()
-		r.write("a", noise(1<<20, 3))
-		r.want(sandboxes.Command{Argv: []string{"sh", "-c", "cat a; cat a >&2; exit 4"}}, sandboxes.Exit{Code: 4})
+		r.write("a", randomBytes(1<<20, 3))
+		r.expectExit(sandboxes.Command{Argv: []string{"sh", "-c", "cat a; cat a >&2; exit 4"}}, sandboxes.Exit{Code: 4})
 	},
 	"output/a writer that fails does not stop the command": func(s *suite) {
 		r := s.open()
-		r.write("a", noise(1<<20, 4))
+		r.write("a", randomBytes(1<<20, 4))
 		cmd, _, errs := sh("cat a; echo end >&2")
 		broken := &brokenWriter{}
 		cmd.Stdout = broken
-		r.want(cmd, sandboxes.Exit{})
+		r.expectExit(cmd, sandboxes.Exit{})
 		if errs.String() != "end\n" {
 			s.Errorf("stderr is %q", errs)
 		}
@@ -130,7 +130,7 @@ var outputCases = map[string]func(*suite){
 		for i := range 12 {
 			wg.Go(func() {
 				cmd, got, _ := sh(`echo "$1"; exit "$1"`, strconv.Itoa(i))
-				exit, err := r.Exec(s.bounded(), cmd)
+				exit, err := r.Exec(s.boundedContext(), cmd)
 				if err != nil || exit.Code != i || got.String() != strconv.Itoa(i)+"\n" {
 					s.Errorf("command %d: %+v, %v, prints %q", i, exit, err, got)
 				}

@@ -41,7 +41,7 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 		o.Worktree = func(t *testing.T) string { return t.TempDir() }
 	}
 	if !t.Run("context/every call obeys it", func(t *testing.T) {
-		if err := obeys(t.Context(), provider(t), sandboxes.Spec{Run: runID(t), Worktree: o.Worktree(t)}); err != nil {
+		if err := checkContexts(t.Context(), provider(t), sandboxes.Spec{Run: runID(t), Worktree: o.Worktree(t)}); err != nil {
 			t.Fatal(err)
 		}
 	}) {
@@ -73,8 +73,8 @@ var errStop = errors.New("the test stops it")
 // limit ends a hanging test. It is much longer than any expected event.
 const limit = time.Minute
 
-// bounded returns a context that bounds the test.
-func (s *suite) bounded() context.Context {
+// boundedContext returns a context that bounds the test.
+func (s *suite) boundedContext() context.Context {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errors.New("the test hangs"))
 	s.Cleanup(cancel)
 	return ctx
@@ -113,7 +113,7 @@ func (s *suite) openSpec(spec sandboxes.Spec) *room {
 		r.pipe = filepath.Join(s.options.Shared, rand.Text())
 		spec.Env = append(spec.Env, "LIFELINE="+r.pipe)
 	}
-	box, err := s.provider(s.T).Open(s.bounded(), spec)
+	box, err := s.provider(s.T).Open(s.boundedContext(), spec)
 	if err != nil {
 		s.Fatalf("Open: %v", err)
 	}
@@ -143,17 +143,17 @@ func sh(script string, args ...string) (sandboxes.Command, *bytes.Buffer, *bytes
 func (r *room) text(script string, args ...string) string {
 	r.Helper()
 	cmd, out, errs := sh(script, args...)
-	r.want(cmd, sandboxes.Exit{})
+	r.expectExit(cmd, sandboxes.Exit{})
 	if errs.Len() > 0 {
 		r.Fatalf("stderr of %q: %s", script, errs)
 	}
 	return out.String()
 }
 
-// want runs a command and checks its Exit.
-func (r *room) want(cmd sandboxes.Command, want sandboxes.Exit) {
+// expectExit runs a command and checks its Exit.
+func (r *room) expectExit(cmd sandboxes.Command, want sandboxes.Exit) {
 	r.Helper()
-	got, err := r.Exec(r.bounded(), cmd)
+	got, err := r.Exec(r.boundedContext(), cmd)
 	if err != nil {
 		r.Fatalf("Exec %q: %v", cmd.Argv, err)
 	}
@@ -184,7 +184,7 @@ func (r *room) await(done <-chan result) result {
 	select {
 	case got := <-done:
 		return got
-	case <-r.bounded().Done():
+	case <-r.boundedContext().Done():
 		r.Fatal("Exec does not return")
 		return result{}
 	}
@@ -197,7 +197,7 @@ func (s *suite) copies() bool { return s.provider(s.T).Capabilities().Files == s
 func (r *room) write(name string, content []byte) {
 	r.Helper()
 	if r.copies() {
-		r.want(sandboxes.Command{Argv: []string{"sh", "-c", `cat >"$1"`, "sh", name}, Stdin: bytes.NewReader(content)}, sandboxes.Exit{})
+		r.expectExit(sandboxes.Command{Argv: []string{"sh", "-c", `cat >"$1"`, "sh", name}, Stdin: bytes.NewReader(content)}, sandboxes.Exit{})
 		return
 	}
 	if err := os.WriteFile(filepath.Join(r.host, name), content, 0o644); err != nil {
@@ -205,8 +205,8 @@ func (r *room) write(name string, content []byte) {
 	}
 }
 
-// noise returns n reproducible pseudo-random bytes of all values.
-func noise(n int, seed uint32) []byte {
+// randomBytes returns n reproducible pseudo-random bytes of all values.
+func randomBytes(n int, seed uint32) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		seed = seed*1664525 + 1013904223
@@ -215,8 +215,8 @@ func noise(n int, seed uint32) []byte {
 	return b
 }
 
-// quiet defines the shell function detach, which runs a program outside the session, or at least outside the process group.
-const quiet = `detach() {
+// detachScript defines the shell function detach, which runs a program outside the session, or at least outside the process group.
+const detachScript = `detach() {
 	if command -v setsid >/dev/null; then setsid "$@"
 	elif command -v perl >/dev/null; then perl -MPOSIX -e 'POSIX::setsid(); exec @ARGV' -- "$@"
 	else set -m; "$@"; fi

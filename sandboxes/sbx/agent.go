@@ -9,7 +9,7 @@ import (
 // CheckAgent reports whether sbx works with an agent of Config.Agents: sbx itself works, and it holds the secret of the
 // agent's service or can get it from the host's environment.
 func (p *Provider) CheckAgent(ctx context.Context, agent string) error {
-	need, err := p.need(agent)
+	need, err := p.agentNeed(agent)
 	if err != nil {
 		return err
 	}
@@ -28,14 +28,14 @@ func (p *Provider) CheckAgent(ctx context.Context, agent string) error {
 
 // EnsureAgent is Ensure for the service of an agent of Config.Agents.
 func (p *Provider) EnsureAgent(ctx context.Context, agent string, out io.Writer) error {
-	need, err := p.need(agent)
+	need, err := p.agentNeed(agent)
 	if err != nil {
 		return err
 	}
 	return p.Ensure(ctx, need, out)
 }
 
-func (p *Provider) need(agent string) (Need, error) {
+func (p *Provider) agentNeed(agent string) (Need, error) {
 	need, known := p.config.Agents[agent]
 	if !known {
 		return Need{}, fmt.Errorf("sbx has no service for the agent %q", agent)

@@ -23,10 +23,10 @@ type box struct {
 
 	commands sandboxes.Commands
 
-	mu      sync.Mutex
-	refused []sandboxes.Refusal // guarded by mu; connections that the policy refused
-	unread  error               // guarded by mu; the reason why these are unknown
-	changed bool                // guarded by mu; the .git file had to be restored
+	mu          sync.Mutex
+	refused     []sandboxes.Refusal // guarded by mu; connections that the policy refused
+	refusalsErr error               // guarded by mu; the reason why these are unknown
+	changed     bool                // guarded by mu; the .git file had to be restored
 }
 
 func (b *box) Workdir() string { return b.workdir }
@@ -38,7 +38,7 @@ func (b *box) Close(ctx context.Context) error {
 		return b.remove(ctx)
 	})
 	if first && err == nil {
-		err = b.restored()
+		err = b.checkGitFile()
 	}
 	if err != nil {
 		return fmt.Errorf("close sandbox sbx: %w", err)
@@ -46,8 +46,8 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
-// restored returns an error if root inside has changed the worktree's .git file.
-func (b *box) restored() error {
+// checkGitFile returns an error if root inside has changed the worktree's .git file.
+func (b *box) checkGitFile() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.changed {

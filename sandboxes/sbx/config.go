@@ -38,8 +38,8 @@ type Config struct {
 	HostEnv []string
 }
 
-// needed reports whether sbx gets a variable of the host's environment.
-func needed(entry string) bool {
+// isEngineVariable reports whether sbx gets a variable of the host's environment.
+func isEngineVariable(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
 	for _, prefix := range []string{"LC_", "XDG_", "DOCKER_", "SBX_"} {
 		if strings.HasPrefix(name, prefix) {

@@ -47,8 +47,8 @@ func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if p.invalid != nil {
-		return fmt.Errorf("configure sbx: %w", p.invalid)
+	if p.configErr != nil {
+		return fmt.Errorf("configure sbx: %w", p.configErr)
 	}
 	text, err := p.call(ctx, "version")
 	if err != nil {

@@ -175,7 +175,7 @@ func (pl *plan) configure(ctx context.Context, b *box) error {
 			return fmt.Errorf("give sbx the secret of %s: %w", service, err)
 		}
 	}
-	if err := b.ask(ctx); err != nil {
+	if err := b.findUser(ctx); err != nil {
 		return err
 	}
 	argv := []string{"sh", "-c", ":"}

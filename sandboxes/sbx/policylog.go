@@ -36,9 +36,9 @@ func (b *box) readLog(ctx context.Context) {
 	defer b.mu.Unlock()
 	switch {
 	case err == nil:
-		b.refused, b.unread = list, nil
+		b.refused, b.refusalsErr = list, nil
 	case b.refused == nil: // otherwise an earlier Close has read it
-		b.unread = err
+		b.refusalsErr = err
 	}
 }
 
@@ -57,10 +57,10 @@ func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 func (b *box) Notices() []sandboxes.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.unread == nil {
+	if b.refusalsErr == nil {
 		return nil
 	}
-	return []sandboxes.Notice{sandboxes.Noticef("the refused connections of the sbx policy are not known: %s", oneLine(b.unread.Error()))}
+	return []sandboxes.Notice{sandboxes.Noticef("the refused connections of the sbx policy are not known: %s", oneLine(b.refusalsErr.Error()))}
 }
 
 // destination matches a host, with or without a port, that is safe to show: commands inside choose it.

@@ -18,9 +18,9 @@ import (
 
 // Provider opens microVMs. It is safe for concurrent use.
 type Provider struct {
-	config  Config
-	env     []string // environment of sbx
-	invalid error    // errors of the Config; Check and Open return them
+	config    Config
+	env       []string // environment of sbx
+	configErr error    // errors of the Config; Check and Open return them
 }
 
 var (
@@ -34,8 +34,8 @@ var (
 // New returns a provider. Only Check and Open report an invalid Config, so that an unused provider does no harm.
 func New(c Config) *Provider {
 	p := &Provider{}
-	p.config, p.invalid = c.withDefaults()
-	p.env = slices.DeleteFunc(slices.Clone(p.config.HostEnv), func(e string) bool { return !needed(e) })
+	p.config, p.configErr = c.withDefaults()
+	p.env = slices.DeleteFunc(slices.Clone(p.config.HostEnv), func(e string) bool { return !isEngineVariable(e) })
 	return p
 }
 
@@ -87,8 +87,8 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case p.invalid != nil:
-		return nil, p.invalid
+	case p.configErr != nil:
+		return nil, p.configErr
 	}
 	pl, err := p.plan(spec)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		return nil, err
 	}
 	if spec.Name != "" { // with a second microVM of that name, the owner would be unclear
-		if taken, err := p.listed(ctx, spec.Name); err != nil {
+		if taken, err := p.boxExists(ctx, spec.Name); err != nil {
 			return nil, err
 		} else if taken {
 			return nil, fmt.Errorf("there is a microVM named %s; choose another name, or end it with: sbx rm --force %s",
@@ -131,14 +131,14 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the microVM of a run: it has no id")
 	}
-	if p.invalid != nil {
-		return p.invalid
+	if p.configErr != nil {
+		return p.configErr
 	}
 	name := boxName(run)
 	if text, err := os.ReadFile(filepath.Join(p.stateOf(run), nameFile)); err == nil {
 		name = string(text)
 	}
-	there, err := p.listed(ctx, name)
+	there, err := p.boxExists(ctx, name)
 	if err == nil && there {
 		err = p.end(ctx, name, false)
 	}
@@ -164,13 +164,13 @@ func (p *Provider) end(ctx context.Context, name string, keep bool) error {
 	if err == nil {
 		return nil
 	}
-	if there, listErr := p.listed(ctx, name); listErr == nil && !there {
+	if there, listErr := p.boxExists(ctx, name); listErr == nil && !there {
 		return nil
 	}
 	return fmt.Errorf("%w; end it with: sbx rm --force %s", err, name)
 }
 
-func (p *Provider) listed(ctx context.Context, name string) (bool, error) {
+func (p *Provider) boxExists(ctx context.Context, name string) (bool, error) {
 	text, err := p.call(ctx, "ls", "--json")
 	if err != nil {
 		return false, err

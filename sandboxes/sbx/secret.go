@@ -62,7 +62,7 @@ func (p *Provider) HasSecret(ctx context.Context, service string) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	has, err := holds(text, service)
+	has, err := listsSecret(text, service)
 	if err != nil {
 		return false, fmt.Errorf("read sbx secret ls: %w", err)
 	}
@@ -101,8 +101,8 @@ func checkService(service string) error {
 	return nil
 }
 
-// holds decodes the output of "sbx secret ls".
-func holds(text, service string) (bool, error) {
+// listsSecret decodes the output of "sbx secret ls".
+func listsSecret(text, service string) (bool, error) {
 	var list struct {
 		Secrets *[]struct {
 			Scope string `json:"scope"`

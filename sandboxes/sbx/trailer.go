@@ -19,10 +19,10 @@ type trailer struct {
 // trailerReader passes output on, except the trailer at its end. A trailer begins with a NUL and the command's random id,
 // so that no other output matches by chance.
 type trailerReader struct {
-	to     io.Writer // may be nil
-	begin  []byte
-	held   []byte
-	failed bool
+	to      io.Writer // may be nil
+	begin   []byte
+	pending []byte
+	failed  bool
 }
 
 func newTrailerReader(to io.Writer, id string) *trailerReader {
@@ -31,20 +31,20 @@ func newTrailerReader(to io.Writer, id string) *trailerReader {
 
 // Write never fails: a writer's error stops the copying, not the command.
 func (t *trailerReader) Write(p []byte) (int, error) {
-	t.held = append(t.held, p...)
+	t.pending = append(t.pending, p...)
 	keep := 0
-	tail := t.held[max(0, len(t.held)-len(t.begin)-maxTrailer):] // no trailer is longer
+	tail := t.pending[max(0, len(t.pending)-len(t.begin)-maxTrailer):] // no trailer is longer
 	if i := bytes.LastIndex(tail, t.begin); i >= 0 {
 		keep = len(tail) - i
 	} else {
-		keep = begun(t.held, t.begin)
+		keep = partialLength(t.pending, t.begin)
 	}
-	t.pass(len(t.held) - keep)
+	t.pass(len(t.pending) - keep)
 	return len(p), nil
 }
 
-// begun returns how many bytes at the end of text may be the beginning of a trailer.
-func begun(text, word []byte) int {
+// partialLength returns how many bytes at the end of text may be the beginning of a trailer.
+func partialLength(text, word []byte) int {
 	for n := min(len(text), len(word)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, word[:n]) {
 			return n
@@ -56,21 +56,21 @@ func begun(text, word []byte) int {
 // pass passes on the first n bytes.
 func (t *trailerReader) pass(n int) {
 	if t.to != nil && !t.failed && n > 0 {
-		if _, err := t.to.Write(t.held[:n]); err != nil {
+		if _, err := t.to.Write(t.pending[:n]); err != nil {
 			t.failed = true
 		}
 	}
-	t.held = append(t.held[:0], t.held[n:]...)
+	t.pending = append(t.pending[:0], t.pending[n:]...)
 }
 
 // end ends the output and returns the trailer. Without one, it passes on everything held back.
 func (t *trailerReader) end() (trailer, bool) {
-	if word, ok := bytes.CutPrefix(t.held, t.begin); ok {
+	if word, ok := bytes.CutPrefix(t.pending, t.begin); ok {
 		if l, ok := readTrailer(string(word)); ok {
 			return l, true
 		}
 	}
-	t.pass(len(t.held))
+	t.pass(len(t.pending))
 	return trailer{}, false
 }
 

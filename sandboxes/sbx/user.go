@@ -22,8 +22,8 @@ type user struct {
 // whoScript is passed as an argument: the user may have no access to the folder of scripts.
 const whoScript = "id -u && id -g && id -G && grep ^CapBnd: /proc/self/status && exec cat /proc/self/environ"
 
-// ask determines the user of commands in the microVM, and the flags with which root can create namespaces.
-func (b *box) ask(ctx context.Context) error {
+// findUser determines the user of commands in the microVM, and the flags with which root can create namespaces.
+func (b *box) findUser(ctx context.Context) error {
 	text, err := b.provider.call(ctx, "exec", b.name, "sh", "-c", whoScript)
 	if err != nil {
 		return fmt.Errorf("try a command: %w", err)

@@ -85,7 +85,7 @@ func (s *Session) outputs(ctx context.Context) (files []File, missing []string, 
 		files = append(files, f)
 	}
 	for _, p := range patterns {
-		if !slices.ContainsFunc(found, func(name string) bool { return fits([]string{p}, name) }) {
+		if !slices.ContainsFunc(found, func(name string) bool { return matchesAny([]string{p}, name) }) {
 			missing = append(missing, p)
 		}
 	}

@@ -115,13 +115,13 @@ func (s *Session) noteBase(ctx context.Context) error {
 	base := strings.TrimSpace(out.String())
 	switch {
 	case sandboxes.NoProgram(err):
-		s.noBase = "the sandbox has no shell"
+		s.noBaseReason = "the sandbox has no shell"
 	case err != nil:
 		return fmt.Errorf("ask for the commit of the workspace: %w", err)
 	case !exit.OK():
-		s.noBase = message
+		s.noBaseReason = message
 	case !regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`).MatchString(base):
-		s.noBase = fmt.Sprintf("git names no commit but %q", base)
+		s.noBaseReason = fmt.Sprintf("git names no commit but %q", base)
 	default:
 		s.base = base
 	}
@@ -131,7 +131,7 @@ func (s *Session) noteBase(ctx context.Context) error {
 // diff compares the workspace with the base. It stops early if the diff is too large.
 func (s *Session) diff(ctx context.Context) (Diff, error) {
 	if s.base == "" {
-		return Diff{Missing: s.noBase}, nil
+		return Diff{Missing: s.noBaseReason}, nil
 	}
 	var text bytes.Buffer
 	out := &proc.Limit{To: &text, Room: s.config.MaxDiff, Full: make(chan struct{})}

@@ -27,7 +27,7 @@ const (
 // does nothing. Notices lists refused files.
 func (s *Session) Fetch(ctx context.Context, paths ...string) error {
 	for _, p := range paths {
-		if _, err := inside(p); err != nil && path.Clean(p) != "." {
+		if _, err := cleanPath(p); err != nil && path.Clean(p) != "." {
 			return fmt.Errorf("fetch %.80q: %w", p, err)
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Session) fetchOutputs(ctx context.Context) error {
 	room := s.config.MaxFiles
 	for name := range strings.SplitSeq(text.String(), "\x00") {
 		name = strings.TrimPrefix(name, "./")
-		if _, err := inside(name); err == nil && fits(s.config.Outputs, name) {
+		if _, err := cleanPath(name); err == nil && matchesAny(s.config.Outputs, name) {
 			names = append(names, name)
 		}
 	}

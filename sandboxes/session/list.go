@@ -59,7 +59,7 @@ func (w *Workspace) list(patterns []string) (found []string, err error) {
 			case strings.EqualFold(entry.Name(), ".git"):
 			case entry.IsDir() && strings.Count(name, "/") < maxDepth:
 				folders = append(folders, name)
-			case !entry.IsDir() && fits(patterns, name) && w.isRegular(name, entry):
+			case !entry.IsDir() && matchesAny(patterns, name) && w.isRegular(name, entry):
 				found = append(found, name)
 			}
 			return nil
@@ -105,8 +105,8 @@ func (w *Workspace) isRegular(name string, entry fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// fits reports whether a path matches one of the patterns.
-func fits(patterns []string, name string) bool {
+// matchesAny reports whether a path matches one of the patterns.
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 

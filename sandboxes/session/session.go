@@ -63,11 +63,11 @@ type Session struct {
 	// Workspace accesses the commands' files on the host. Cleanup closes it.
 	Workspace *Workspace
 
-	config Config
-	box    sandboxes.Sandbox
-	base   string // the tree or commit from which the diff starts; empty: none
-	gitDir string // the repository inside with the base; empty: the workspace's own
-	noBase string // the reason why there is no base
+	config       Config
+	box          sandboxes.Sandbox
+	base         string // the tree or commit from which the diff starts; empty: none
+	gitDir       string // the repository inside with the base; empty: the workspace's own
+	noBaseReason string // the reason why there is no base
 
 	cleaning sync.Mutex
 	cleaned  bool // guarded by cleaning
@@ -103,7 +103,7 @@ func prepare(ctx context.Context, c Config) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	s := &Session{Workspace: w, config: c, box: box, noBase: "the session was asked for no diff"}
+	s := &Session{Workspace: w, config: c, box: box, noBaseReason: "the session was asked for no diff"}
 	for _, step := range []func(context.Context) error{s.logIn, s.switchBranch, s.noteBase} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Cleanup(context.WithoutCancel(ctx)))

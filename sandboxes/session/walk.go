@@ -20,7 +20,7 @@ func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, n
 	for range maxLinks {
 		dir, name, next, err := w.walk(clean, follow, missing)
 		if err == nil && next != "" {
-			clean, err = inside(next)
+			clean, err = cleanPath(next)
 		}
 		if err != nil || next == "" {
 			return dir, name, err

@@ -54,8 +54,8 @@ func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 // Close closes the folder; after it every method fails. It may be called again.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// inside checks a path and returns it cleaned.
-func inside(name string) (string, error) {
+// cleanPath checks a path and returns it cleaned.
+func cleanPath(name string) (string, error) {
 	clean := filepath.Clean(name)
 	switch {
 	case !filepath.IsLocal(name) || clean == "." || strings.ContainsRune(name, 0):
@@ -71,9 +71,9 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// with calls do with a checked path, and adds the verb to errors.
-func (w *Workspace) with(verb, name string, do func(clean string) error) error {
-	clean, err := inside(name)
+// withCleanPath calls do with a checked path, and adds the verb to errors.
+func (w *Workspace) withCleanPath(verb, name string, do func(clean string) error) error {
+	clean, err := cleanPath(name)
 	if err == nil {
 		err = do(clean)
 	}
@@ -86,7 +86,7 @@ func (w *Workspace) with(verb, name string, do func(clean string) error) error {
 // PutBytes writes a file atomically, and creates missing parent folders. It replaces a link instead of following it, and
 // keeps the permissions of an existing file. New files and folders belong to the folder's owner.
 func (w *Workspace) PutBytes(name string, content []byte) error {
-	return w.with("put", name, func(clean string) error {
+	return w.withCleanPath("put", name, func(clean string) error {
 		dir, base, err := w.find(clean, false, w.makeFolder)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (w *Workspace) GetBytes(name string) ([]byte, error) { return w.get(name, w
 
 // get reads a file of at most limit bytes.
 func (w *Workspace) get(name string, limit int64) (content []byte, err error) {
-	err = w.with("get", name, func(clean string) error {
+	err = w.withCleanPath("get", name, func(clean string) error {
 		dir, base, err := w.find(clean, true, nil)
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func (w *Workspace) get(name string, limit int64) (content []byte, err error) {
 
 // DeleteFile removes a file or link. It fails for a folder.
 func (w *Workspace) DeleteFile(name string) error {
-	return w.with("delete", name, func(clean string) error {
+	return w.withCleanPath("delete", name, func(clean string) error {
 		dir, base, err := w.find(clean, false, nil)
 		if err != nil {
 			return err

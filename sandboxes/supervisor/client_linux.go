@@ -50,22 +50,22 @@ type Commands struct {
 
 // Client is the host's side of one supervisor. It is safe for concurrent use.
 type Client struct {
-	process  *os.Process
-	conn     *net.UnixConn
-	stderr   *proc.Tail       // the supervisor's output when it crashes
-	gone     chan struct{}    // closed when the process has ended
-	exit     *os.ProcessState // how the process ended; valid once gone is closed
-	heard    chan struct{}    // closed when no more events will arrive
-	patient  bool             // Close gives the supervisor time to end by itself
-	hello    time.Duration    // maximum time until its hello
-	common   Commands
-	commands sandboxes.Commands
+	process       *os.Process
+	conn          *net.UnixConn
+	stderr        *proc.Tail       // the supervisor's output when it crashes
+	processEnded  chan struct{}    // closed when the process has ended
+	exit          *os.ProcessState // how the process ended; valid once processEnded is closed
+	eventsEnded   chan struct{}    // closed when no more events will arrive
+	gracefulClose bool             // Close gives the supervisor time to end by itself
+	hello         time.Duration    // maximum time until its hello
+	defaults      Commands
+	commands      sandboxes.Commands
 
-	mu      sync.Mutex
-	over    bool                // guarded by mu; no more events will arrive
-	next    uint64              // guarded by mu
-	waiting map[uint64]*pending // guarded by mu
-	killed  map[string]int      // guarded by mu; processes killed at a limit, by cause
+	mu           sync.Mutex
+	noMoreEvents bool                // guarded by mu; no more events will arrive
+	next         uint64              // guarded by mu
+	pendingByID  map[uint64]*pending // guarded by mu
+	killed       map[string]int      // guarded by mu; processes killed at a limit, by cause
 }
 
 // pending is a command that has not ended yet.
@@ -98,14 +98,14 @@ func Start(p Process) (*Client, error) {
 	defer func() { _ = null.Close() }()
 
 	c := &Client{
-		conn:    conn,
-		stderr:  proc.NewTail(4 << 10),
-		gone:    make(chan struct{}),
-		heard:   make(chan struct{}),
-		patient: !p.Dies,
-		hello:   helloLimit,
-		waiting: make(map[uint64]*pending),
-		killed:  make(map[string]int),
+		conn:          conn,
+		stderr:        proc.NewTail(4 << 10),
+		processEnded:  make(chan struct{}),
+		eventsEnded:   make(chan struct{}),
+		gracefulClose: !p.Dies,
+		hello:         helloLimit,
+		pendingByID:   make(map[uint64]*pending),
+		killed:        make(map[string]int),
 	}
 	started := make(chan error, 1)
 	go c.guard(stderr, started, func() (*os.Process, error) { return p.start(null, null, stderrIn, theirs) })
@@ -154,7 +154,7 @@ func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.
 	_, _ = c.conn.CloseRead(), c.conn.CloseWrite() // the last events, such as a failure, can still be read
 	reading.Wait()                                 // nobody else holds the write end
 	_ = stderr.Close()
-	close(c.gone)
+	close(c.processEnded)
 }
 
 // PID returns the supervisor's process id.
@@ -163,7 +163,7 @@ func (c *Client) PID() int { return c.process.Pid }
 // Ended reports whether the supervisor has ended. Its process id may then be reused.
 func (c *Client) Ended() bool {
 	select {
-	case <-c.gone:
+	case <-c.processEnded:
 		return true
 	default:
 		return false
@@ -181,12 +181,12 @@ func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands 
 		return err
 	}
 	if err := send(c.conn, plan, files...); err != nil {
-		return c.died(fmt.Errorf("send the plan: %w", err))
+		return c.killAndExplain(fmt.Errorf("send the plan: %w", err))
 	}
 	if err := c.expect(ctx, kindReady); err != nil {
 		return err
 	}
-	c.common = commands
+	c.defaults = commands
 	go c.listen()
 	return nil
 }
@@ -195,12 +195,12 @@ func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands 
 func (c *Client) expect(ctx context.Context, kind string) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.process.Kill() })
 	defer stop()
-	e, err := c.hear(make([]byte, maxEvent))
+	e, err := c.readEvent(make([]byte, maxEvent))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return c.died(err)
+		return c.killAndExplain(err)
 	case e.Kind == kind:
 		return nil
 	case e.Kind == kindFailed:
@@ -209,8 +209,8 @@ func (c *Client) expect(ctx context.Context, kind string) error {
 	return fmt.Errorf("its first process says %q instead of %q", e.Kind, kind)
 }
 
-// hear reads the next event.
-func (c *Client) hear(buf []byte) (event, error) {
+// readEvent reads the next event.
+func (c *Client) readEvent(buf []byte) (event, error) {
 	n, err := c.conn.Read(buf)
 	if err != nil {
 		return event{}, err
@@ -218,18 +218,18 @@ func (c *Client) hear(buf []byte) (event, error) {
 	return decodeEvent(buf[:n])
 }
 
-// died kills the supervisor, and adds its last output to an error.
-func (c *Client) died(err error) error {
+// killAndExplain kills the supervisor, and adds its last output to an error.
+func (c *Client) killAndExplain(err error) error {
 	_ = c.process.Kill()
-	<-c.gone
-	if line := c.lastWords(); line != "" {
+	<-c.processEnded
+	if line := c.crashOutput(); line != "" {
 		return fmt.Errorf("its first process ended (%s): %w", line, err)
 	}
 	return fmt.Errorf("its first process ended: %w", err)
 }
 
-// lastWords returns the first line of the output of a crashed supervisor.
-func (c *Client) lastWords() string {
+// crashOutput returns the first line of the output of a crashed supervisor.
+func (c *Client) crashOutput() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(c.stderr.String()), "\n")
 	return line
 }
@@ -238,7 +238,7 @@ func (c *Client) lastWords() string {
 func (c *Client) Kill(ctx context.Context) error {
 	_ = c.process.Kill() // it may have ended already
 	select {
-	case <-c.gone:
+	case <-c.processEnded:
 		_ = c.conn.Close()
 		return nil
 	case <-ctx.Done():
@@ -250,10 +250,10 @@ func (c *Client) Kill(ctx context.Context) error {
 // if ctx ends first.
 func (c *Client) Close(ctx context.Context) error {
 	_, err := c.commands.Close(ctx, func(ctx context.Context) error {
-		if c.patient {
+		if c.gracefulClose {
 			_ = c.conn.CloseWrite() // asks the supervisor to kill what it has started and to end
 			select {
-			case <-c.gone:
+			case <-c.processEnded:
 			case <-time.After(answerLimit):
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -262,7 +262,7 @@ func (c *Client) Close(ctx context.Context) error {
 		if err := c.Kill(ctx); err != nil {
 			return err
 		}
-		<-c.heard
+		<-c.eventsEnded
 		return nil
 	})
 	return err

@@ -28,7 +28,7 @@ func (c *Client) endedError() error {
 	if how == "signal: killed" {
 		how += ", perhaps for lack of memory"
 	}
-	if line := c.lastWords(); line != "" {
+	if line := c.crashOutput(); line != "" {
 		how += ": " + line
 	}
 	return fmt.Errorf("%w (%s)", ErrEnded, how)
@@ -36,19 +36,19 @@ func (c *Client) endedError() error {
 
 // listen dispatches events until the supervisor ends. It drops events of unknown commands.
 func (c *Client) listen() {
-	defer close(c.heard)
+	defer close(c.eventsEnded)
 	buf := make([]byte, maxEvent)
 	for {
-		e, err := c.hear(buf)
+		e, err := c.readEvent(buf)
 		if err != nil {
 			break
 		}
 		c.mu.Lock()
-		switch p := c.waiting[e.ID]; {
+		switch p := c.pendingByID[e.ID]; {
 		case e.Kind == kindKilled:
 			c.killed[e.Cause]++
 		case p != nil && (e.Kind == kindExited || e.Kind == kindRefused):
-			delete(c.waiting, e.ID)
+			delete(c.pendingByID, e.ID)
 			p.end = e
 			p.ended <- nil // never blocks: the channel has room for one
 		}
@@ -57,11 +57,11 @@ func (c *Client) listen() {
 	if !c.commands.Closed() {
 		_ = c.process.Kill()
 	}
-	<-c.gone
+	<-c.processEnded
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
-	for _, p := range c.waiting {
+	c.noMoreEvents = true
+	for _, p := range c.pendingByID {
 		p.ended <- c.endedError()
 	}
 }
@@ -80,8 +80,8 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a process", Err: errors.New("no program is named")}
 	}
 	pipes, err := proc.OpenPipes(cmd.Stdin, cmd.Stdout, cmd.Stderr)
-	if err == nil && c.common.Own {
-		if err = pipes.Chown(c.common.UID, c.common.GID); err != nil {
+	if err == nil && c.defaults.Own {
+		if err = pipes.Chown(c.defaults.UID, c.defaults.GID); err != nil {
 			pipes.CloseEnds()
 			pipes.Abandon()
 		}
@@ -97,7 +97,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	pipes.CloseEnds()
 	if err != nil {
 		pipes.Abandon()
-		return sandboxes.Exit{}, c.because(err)
+		return sandboxes.Exit{}, c.knownReason(err)
 	}
 	pipes.Start()
 	fed, fail := context.WithCancelCause(ctx)
@@ -113,7 +113,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 		Ended:     p.ended,
 		Terminate: func() { _ = c.send(request{ID: id, Op: opSignal}) },
 		Kill:      func() { _ = c.send(request{ID: id, Op: opKill}) }, // an error means that the sandbox has ended
-		GiveUp:    func() { c.breakUp(fmt.Errorf("its first process has not ended a command for %s", engine.EndLimit)) },
+		GiveUp:    func() { c.abort(fmt.Errorf("its first process has not ended a command for %s", engine.EndLimit)) },
 	}.Steer(fed, cmd)
 	if fed.Err() != nil {
 		err = context.Cause(fed)
@@ -123,7 +123,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	case ctx.Err() != nil:
 		return sandboxes.Exit{}, context.Cause(ctx) // an abort takes precedence over an exit
 	case c.commands.Closed() || err != nil:
-		return sandboxes.Exit{}, c.because(err)
+		return sandboxes.Exit{}, c.knownReason(err)
 	case p.end.Kind == kindRefused:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusalOf(p.end)}
 	}
@@ -134,28 +134,28 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 func (c *Client) wait() (uint64, *pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.noMoreEvents {
 		return 0, nil, c.endedError()
 	}
 	c.next++
 	p := &pending{ended: make(chan error, 1)}
-	c.waiting[c.next] = p
+	c.pendingByID[c.next] = p
 	return c.next, p, nil
 }
 
 func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, id)
+	delete(c.pendingByID, id)
 }
 
 // request builds the supervisor's request for a command.
 func (c *Client) request(id uint64, cmd sandboxes.Command) request {
-	r := request{ID: id, Op: opExec, Argv: cmd.Argv, Dir: c.common.Dir, Env: c.common.Env}
+	r := request{ID: id, Op: opExec, Argv: cmd.Argv, Dir: c.defaults.Dir, Env: c.defaults.Env}
 	if cmd.Dir != "" {
 		r.Dir = cmd.Dir
 		if !filepath.IsAbs(r.Dir) {
-			r.Dir = filepath.Join(c.common.Dir, r.Dir)
+			r.Dir = filepath.Join(c.defaults.Dir, r.Dir)
 		}
 		r.Env = append(slices.Clip(r.Env), "PWD="+r.Dir)
 	}
@@ -168,19 +168,19 @@ func (c *Client) send(r request, files ...*os.File) error {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(answerLimit))
 	err := send(c.conn, r, files...)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.breakUp(fmt.Errorf("its first process has taken no message for %s", answerLimit))
+		c.abort(fmt.Errorf("its first process has taken no message for %s", answerLimit))
 	}
 	return err
 }
 
-// breakUp kills a supervisor that does not respond.
-func (c *Client) breakUp(why error) {
+// abort kills a supervisor that does not respond.
+func (c *Client) abort(why error) {
 	c.commands.Break(fmt.Errorf("the sandbox was killed: %w", why))
 	_ = c.process.Kill()
 }
 
-// because returns the known reason for an error, or the error.
-func (c *Client) because(err error) error {
+// knownReason returns the known reason for an error, or the error.
+func (c *Client) knownReason(err error) error {
 	if c.commands.Closed() {
 		return sandboxes.ErrClosed
 	}
@@ -188,7 +188,7 @@ func (c *Client) because(err error) error {
 		return why
 	}
 	select {
-	case <-c.heard:
+	case <-c.eventsEnded:
 		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, os.ErrClosed) {
 			return c.endedError()
 		}

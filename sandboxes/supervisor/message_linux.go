@@ -137,8 +137,8 @@ func Receive(conn *net.UnixConn, message any) (files []*os.File, err error) {
 	return files[1:], nil
 }
 
-// say sends an event to the host's side. It truncates a long error.
-func say(conn *net.UnixConn, e event) error {
+// sendEvent sends an event to the host's side. It truncates a long error.
+func sendEvent(conn *net.UnixConn, e event) error {
 	e.Error = e.Error[:min(len(e.Error), maxEvent/8)]
 	packet, err := json.Marshal(e)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 func TestPageTablesCount(t *testing.T) {
 	t.Parallel()
 	const size, step, table = 16 << 30, 2 << 20, 4 << 10
-	before := map[string]int64{"roughly": roughly(os.Getpid()).size, "exactly": exactly(os.Getpid()).size}
+	before := map[string]int64{"roughly": fullUse(os.Getpid()).size, "exactly": proportionalUse(os.Getpid()).size}
 	area, err := unix.Mmap(-1, 0, size, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestPageTablesCount(t *testing.T) {
 		t.Fatal(sum)
 	}
 	const want = size / step * table
-	for name, now := range map[string]int64{"roughly": roughly(os.Getpid()).size, "exactly": exactly(os.Getpid()).size} {
+	for name, now := range map[string]int64{"roughly": fullUse(os.Getpid()).size, "exactly": proportionalUse(os.Getpid()).size} {
 		if got := now - before[name]; got < want/2 {
 			t.Errorf("%s: %d bytes more, want about %d", name, got, want)
 		}

@@ -8,8 +8,8 @@ const commandScore = "500"
 
 // Score is the OOM score adjustment of this process.
 type Score struct {
-	file *os.File
-	own  []byte // its original value
+	file     *os.File
+	original []byte // its original value
 }
 
 // OpenScore opens the score. Call it before the process protects itself from its commands: then it no longer can. It
@@ -36,6 +36,6 @@ func (s *Score) Lend(start func()) bool {
 	}
 	_, err := s.file.WriteAt([]byte(commandScore), 0)
 	start()
-	_, _ = s.file.WriteAt(s.own, 0) // restores a value that was permitted before
+	_, _ = s.file.WriteAt(s.original, 0) // restores a value that was permitted before
 	return err == nil
 }

@@ -28,11 +28,11 @@ func Run(work func(conn *net.UnixConn) error) (status int) {
 	if err != nil {
 		return 1 // ralph did not start this process, so nobody listens
 	}
-	if err = say(conn, event{Kind: kindHello}); err == nil {
+	if err = sendEvent(conn, event{Kind: kindHello}); err == nil {
 		err = work(conn)
 	}
 	if err != nil {
-		_ = say(conn, event{Kind: kindFailed, Error: err.Error()})
+		_ = sendEvent(conn, event{Kind: kindFailed, Error: err.Error()})
 		return 1
 	}
 	return 0
@@ -67,13 +67,13 @@ type server struct {
 
 	// mu also blocks the reaper during a start: the starter itself reaps a process that could not be started.
 	mu       sync.Mutex
-	commands map[uint64]*running // guarded by mu; until all processes of the command have ended
-	children chan struct{}       // signals that there may be children to reap
-	reaped   chan struct{}       // guarded by mu; closed and replaced after reaping
+	commands map[uint64]*runningCommand // guarded by mu; until all processes of the command have ended
+	children chan struct{}              // signals that there may be children to reap
+	reaped   chan struct{}              // guarded by mu; closed and replaced after reaping
 }
 
-// running is a command that runs, or has ended and left processes behind.
-type running struct {
+// runningCommand is a command that runs, or has ended and left processes behind.
+type runningCommand struct {
 	id      uint64
 	root    int    // its first process: session and process group leader
 	mark    string // in the environment of its processes
@@ -89,13 +89,13 @@ type running struct {
 func Serve(conn *net.UnixConn, c Config) error {
 	s := &server{
 		Config: c, conn: conn, init: os.Getpid() == 1,
-		commands: make(map[uint64]*running), children: make(chan struct{}, 1), reaped: make(chan struct{}),
+		commands: make(map[uint64]*runningCommand), children: make(chan struct{}, 1), reaped: make(chan struct{}),
 	}
 	go s.reap()
 	if c.Memory > 0 || c.PIDs > 0 {
 		go s.watch()
 	}
-	err := say(conn, event{Kind: kindReady})
+	err := sendEvent(conn, event{Kind: kindReady})
 	for err == nil {
 		var r request
 		var files []*os.File
@@ -131,7 +131,7 @@ func (s *server) serve(r request, files []*os.File) {
 	}
 }
 
-func (c *running) hasEnded() bool {
+func (c *runningCommand) hasEnded() bool {
 	select {
 	case <-c.ended:
 		return true
@@ -152,7 +152,7 @@ func (s *server) exec(r request, files []*os.File) {
 	if cmd.Refusal != nil {
 		_ = cmd.Refusal.Close()
 	}
-	_ = say(s.conn, refusal(r.ID, err)) // an error means that ralph is gone; then this process ends, too
+	_ = sendEvent(s.conn, refusal(r.ID, err)) // an error means that ralph is gone; then this process ends, too
 }
 
 // refusal returns the event for a command that could not be started.
@@ -176,11 +176,11 @@ func Refuse(to io.Writer, cause error) error {
 	return err
 }
 
-func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
+func (s *server) start(id uint64, cmd *Command) (c *runningCommand, err error) {
 	if len(cmd.Files) != 3 || len(cmd.Argv) == 0 {
 		return nil, errors.New("the request is not complete")
 	}
-	c = &running{id: id, mark: fmt.Sprintf("%s%d", execMark, id), ended: make(chan struct{}), kill: make(chan struct{})}
+	c = &runningCommand{id: id, mark: fmt.Sprintf("%s%d", execMark, id), ended: make(chan struct{}), kill: make(chan struct{})}
 	cmd.Env = append(cmd.Env, c.mark)
 	if s.Start != nil {
 		err = s.Start(cmd)
@@ -222,7 +222,7 @@ func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
 
 // follow waits until a command ends or must be killed, then kills everything that it has started, and then reports how the
 // command ended.
-func (s *server) follow(c *running) {
+func (s *server) follow(c *runningCommand) {
 	select {
 	case <-c.ended:
 	case <-c.kill:
@@ -240,7 +240,7 @@ func (s *server) follow(c *running) {
 			c.exit = e
 		}
 	}
-	_ = say(s.conn, c.exit)
+	_ = sendEvent(s.conn, c.exit)
 }
 
 // reap reaps every process that ends, as an init process must. It never returns.

@@ -23,7 +23,7 @@ const (
 // endTree kills everything that a command has started, and returns when it is gone. If no other command runs, that is all
 // processes but this one. Otherwise it is the processes that belong to the command by parent, session or environment, and
 // those without a known owner: only a process that tries to escape gets into that state.
-func (s *server) endTree(c *running) {
+func (s *server) endTree(c *runningCommand) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		s.mu.Lock()
 		left, known := s.killOnce(c)
@@ -54,7 +54,7 @@ func (s *server) endAll() {
 
 // killOnce kills the processes of a command, or all if c is nil. left is the number of living processes found; known is
 // false if they could not be listed. mu must be held.
-func (s *server) killOnce(c *running) (left int, known bool) {
+func (s *server) killOnce(c *runningCommand) (left int, known bool) {
 	if s.init && len(s.commands) == 1 {
 		if unix.Kill(-1, unix.SIGKILL) == unix.ESRCH { // kills all at once, so no fork escapes
 			return 0, true // there was none
@@ -98,7 +98,7 @@ func stopAndKill(list func() ([]proc.Listed, bool)) (left int, known bool) {
 }
 
 // ownedBy lists the living processes of c and those without an owner; all if c is nil. mu must be held.
-func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
+func (s *server) ownedBy(c *runningCommand) (owned []proc.Listed, known bool) {
 	all, err := s.processes()
 	if err != nil {
 		return nil, false
@@ -108,7 +108,7 @@ func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
 		byPID[p.PID] = p
 	}
 	env := make([]byte, 16<<10)
-	owners := make(map[int]*running)
+	owners := make(map[int]*runningCommand)
 	for _, p := range all {
 		if p.Ended {
 			continue
@@ -123,7 +123,7 @@ func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
 }
 
 // ownerOf returns the command that a process belongs to, or nil. known caches the results.
-func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int]*running, env []byte) *running {
+func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int]*runningCommand, env []byte) *runningCommand {
 	if o, ok := known[p.PID]; ok {
 		return o
 	}
@@ -142,7 +142,7 @@ func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int
 }
 
 // rootOf returns the command whose first process is the process itself or its session leader.
-func (s *server) rootOf(p proc.Listed) *running {
+func (s *server) rootOf(p proc.Listed) *runningCommand {
 	for _, c := range s.commands {
 		if c.root == p.PID || c.root == p.Session {
 			return c
@@ -152,7 +152,7 @@ func (s *server) rootOf(p proc.Listed) *running {
 }
 
 // byEnvironment returns the command whose mark is in a process's environment.
-func (s *server) byEnvironment(p proc.Listed, buf []byte) *running {
+func (s *server) byEnvironment(p proc.Listed, buf []byte) *runningCommand {
 	n := readFile(procFile(p.PID, "environ"), buf)
 	for entry := range bytes.SplitSeq(buf[:n], []byte{0}) {
 		if !bytes.HasPrefix(entry, []byte(execMark)) {

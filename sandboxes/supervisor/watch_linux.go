@@ -36,16 +36,16 @@ func (s *server) watch() {
 	runtime.LockOSThread() // its processor time is measured by thread
 	w := &watcher{memory: s.Memory, pids: s.PIDs, dying: map[int]bool{}, kill: func(pid int, cause string) {
 		if unix.Kill(pid, unix.SIGKILL) == nil {
-			_ = say(s.conn, event{Kind: kindKilled, Cause: cause})
+			_ = sendEvent(s.conn, event{Kind: kindKilled, Cause: cause})
 		}
 	}}
 	for {
-		began := spent()
+		began := threadTime()
 		room := int64(0)
 		if all, err := s.processes(); err == nil {
-			room = w.look(all)
+			room = w.check(all)
 		}
-		<-time.After(pause(room, spent()-began))
+		<-time.After(pause(room, threadTime()-began))
 	}
 }
 
@@ -56,8 +56,8 @@ func pause(room int64, cost time.Duration) time.Duration {
 	return min(max(watchEvery, watchShare*cost), max(filled, watchOften, cost))
 }
 
-// spent returns the processor time of this thread.
-func spent() time.Duration {
+// threadTime returns the processor time of this thread.
+func threadTime() time.Duration {
 	var use unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &use) != nil {
 		return 0
@@ -73,9 +73,9 @@ type watcher struct {
 	kill   func(pid int, cause string)
 }
 
-// look kills the largest processes while all together exceed the memory limit, and the last ones listed beyond the limit of
+// check kills the largest processes while all together exceed the memory limit, and the last ones listed beyond the limit of
 // processes. It returns the memory that is left, in bytes.
-func (w *watcher) look(all []proc.Listed) (room int64) {
+func (w *watcher) check(all []proc.Listed) (room int64) {
 	var pids []int
 	for _, p := range all {
 		if !p.Ended {
@@ -95,9 +95,9 @@ func (w *watcher) look(all []proc.Listed) (room int64) {
 	if w.memory == 0 {
 		return math.MaxInt64
 	}
-	uses, total := measure(pids, roughly)
+	uses, total := measure(pids, fullUse)
 	if total > w.memory && total <= countLimit*w.memory {
-		uses, total = measure(pids, exactly)
+		uses, total = measure(pids, proportionalUse)
 	}
 	room = max(0, w.memory-total)
 	for _, u := range uses { // a dying process no longer grows
@@ -124,47 +124,47 @@ func (w *watcher) end(pid int, cause string) {
 	}
 }
 
-// use is a process's own memory in bytes. File mappings do not count, because the kernel can drop them.
-type use struct {
+// memoryUse is a process's own memory in bytes. File mappings do not count, because the kernel can drop them.
+type memoryUse struct {
 	pid          int
 	size, shared int64 // shared is the part of size that other processes may map, too
 }
 
 // measure measures processes, the largest first. total includes the files of the scratch space; mapped ones are already
 // counted as shared memory of processes.
-func measure(pids []int, measure func(pid int) use) (uses []use, total int64) {
+func measure(pids []int, measure func(pid int) memoryUse) (uses []memoryUse, total int64) {
 	shared := int64(0)
 	for _, pid := range pids {
 		u := measure(pid)
 		uses, total, shared = append(uses, u), total+u.size, shared+u.shared
 	}
-	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(uses, func(a, b memoryUse) int { return cmp.Compare(b.size, a.size) })
 	return uses, total + max(0, scratchUsed()-shared)
 }
 
 // pageTables are not among a process's pages, and few pages can need large ones.
 const pageTables = "VmPTE"
 
-// roughly counts memory that a process shares with others, as after a fork, in full.
-func roughly(pid int) use {
+// fullUse counts memory that a process shares with others, as after a fork, in full.
+func fullUse(pid int) memoryUse {
 	return parseUse(pid, "status", "RssShmem", "RssAnon", "VmSwap", pageTables)
 }
 
-// exactly counts a process's proportional share of the memory that it shares with others.
-func exactly(pid int) use {
+// proportionalUse counts a process's proportional share of the memory that it shares with others.
+func proportionalUse(pid int) memoryUse {
 	u := parseUse(pid, "smaps_rollup", "Pss_Shmem", "Pss_Anon", "SwapPss")
 	if u.size == 0 { // a program that may not be inspected
-		return roughly(pid)
+		return fullUse(pid)
 	}
 	u.size += parseUse(pid, "status", "", pageTables).size
 	return u
 }
 
 // parseUse reads the memory use of a process from a file of /proc.
-func parseUse(pid int, file, shared string, own ...string) use {
+func parseUse(pid int, file, shared string, own ...string) memoryUse {
 	var buf [4096]byte
 	text := buf[:readFile(procFile(pid, file), buf[:])]
-	u := use{pid: pid, shared: kilobytes(text, shared)}
+	u := memoryUse{pid: pid, shared: kilobytes(text, shared)}
 	u.size = u.shared + kilobytes(text, own...)
 	return u
 }

@@ -60,15 +60,15 @@ func TestForkedMemoryCountsOnce(t *testing.T) {
 	for _, p := range all {
 		pids = append(pids, p.PID)
 	}
-	_, rough := measure(pids, roughly)
-	_, exact := measure(pids, exactly)
+	_, rough := measure(pids, fullUse)
+	_, exact := measure(pids, proportionalUse)
 	if rough < 4<<26 || exact < 1<<26 || exact > rough/3 {
 		t.Errorf("roughly %v, exactly %v", rough, exact)
 	}
 	w := &watcher{memory: rough / 2, pids: 10, dying: map[int]bool{}, kill: func(pid int, cause string) {
 		t.Errorf("%d was killed for %s", pid, cause)
 	}}
-	w.look(all)
+	w.check(all)
 }
 
 func TestPause(t *testing.T) {

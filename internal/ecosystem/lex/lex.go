@@ -56,7 +56,7 @@ func (t Token) Of(text []byte) []byte { return text[t.Start:t.End] }
 type lexer struct {
 	Syntax
 	text      []byte
-	at        int
+	pos       int
 	tokens    []Token
 	templates []int // open templates: for each, the number of open braces in its code
 	noRegexp  int   // offset before which no regular expression ends
@@ -66,7 +66,7 @@ type lexer struct {
 // Read splits a text in linear time. The text must be shorter than 4 GiB.
 func (s Syntax) Read(text []byte) Source {
 	l := &lexer{Syntax: s, text: text}
-	for l.at < len(text) {
+	for l.pos < len(text) {
 		l.step()
 	}
 	return Source{text, l.tokens}
@@ -83,18 +83,18 @@ func (l *lexer) step() {
 			return
 		}
 	}
-	c := l.text[l.at]
+	c := l.text[l.pos]
 	switch {
 	case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-		l.at++
+		l.pos++
 	case isWord(c):
-		start := l.at
-		for l.at < len(l.text) && isWord(l.text[l.at]) {
-			l.at++
+		start := l.pos
+		for l.pos < len(l.text) && isWord(l.text[l.pos]) {
+			l.pos++
 		}
-		l.add(Word, start, l.at)
+		l.add(Word, start, l.pos)
 	case l.Templates && c == '`':
-		l.at++
+		l.pos++
 		l.template()
 	case l.Regexps && c == '/' && l.regexp():
 	case l.Lifetimes && c == '\'':
@@ -106,48 +106,48 @@ func (l *lexer) step() {
 }
 
 func (l *lexer) opens(s *Span) bool {
-	rest := l.text[l.at:]
+	rest := l.text[l.pos:]
 	if len(rest) < len(s.Open) || string(rest[:len(s.Open)]) != s.Open {
 		return false
 	}
 	if s.Not != "" && bytes.HasPrefix(rest[len(s.Open):], []byte(s.Not)) {
 		return false
 	}
-	return !s.Apart || l.at == 0 || strings.IndexByte(" \t\r\n", l.text[l.at-1]) >= 0
+	return !s.Apart || l.pos == 0 || strings.IndexByte(" \t\r\n", l.text[l.pos-1]) >= 0
 }
 
 // span reads a comment or string. If it is not closed, it ends with its line or with the text.
 func (l *lexer) span(s *Span) {
-	l.at += len(s.Open)
-	start, depth := l.at, 1
-	for l.at < len(l.text) {
-		rest := l.text[l.at:]
+	l.pos += len(s.Open)
+	start, depth := l.pos, 1
+	for l.pos < len(l.text) {
+		rest := l.text[l.pos:]
 		switch {
 		case s.Escape && rest[0] == '\\':
-			l.at = min(l.at+2, len(l.text))
+			l.pos = min(l.pos+2, len(l.text))
 			continue
 		case bytes.HasPrefix(rest, []byte(s.Close)):
 			if depth--; depth == 0 {
-				end := l.at
-				l.at += len(s.Close)
+				end := l.pos
+				l.pos += len(s.Close)
 				if !s.Comment {
 					l.add(String, start, end)
 				}
 				return
 			}
-			l.at += len(s.Close)
+			l.pos += len(s.Close)
 			continue
 		case s.Nest && bytes.HasPrefix(rest, []byte(s.Open)):
 			depth++
-			l.at += len(s.Open)
+			l.pos += len(s.Open)
 			continue
 		case rest[0] == '\n' && !s.Lines:
 			if !s.Comment {
-				l.add(String, start, l.at)
+				l.add(String, start, l.pos)
 			}
 			return
 		}
-		l.at++
+		l.pos++
 	}
 	if !s.Comment {
 		l.add(String, start, len(l.text))
@@ -156,34 +156,34 @@ func (l *lexer) span(s *Span) {
 
 // template reads a template up to its end or to code in it.
 func (l *lexer) template() {
-	start := l.at
-	for l.at < len(l.text) {
-		switch c := l.text[l.at]; {
+	start := l.pos
+	for l.pos < len(l.text) {
+		switch c := l.text[l.pos]; {
 		case c == '\\':
-			l.at = min(l.at+2, len(l.text))
+			l.pos = min(l.pos+2, len(l.text))
 			continue
 		case c == '`':
-			l.add(String, start, l.at)
-			l.at++
+			l.add(String, start, l.pos)
+			l.pos++
 			return
-		case c == '$' && l.at+1 < len(l.text) && l.text[l.at+1] == '{':
-			l.add(String, start, l.at)
-			l.at += 2
+		case c == '$' && l.pos+1 < len(l.text) && l.text[l.pos+1] == '{':
+			l.add(String, start, l.pos)
+			l.pos += 2
 			l.templates = append(l.templates, 0)
 			return
 		}
-		l.at++
+		l.pos++
 	}
 	l.add(String, start, len(l.text))
 }
 
 // regexp reads a regular expression, if one may begin here and ends in the same line. Otherwise it returns false.
 func (l *lexer) regexp() bool {
-	if l.at < l.noRegexp || !l.operand() {
+	if l.pos < l.noRegexp || !l.operand() {
 		return false
 	}
 	class := false
-	for i := l.at + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
+	for i := l.pos + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
 		switch c := l.text[i]; {
 		case c == '\\':
 			i++
@@ -192,8 +192,8 @@ func (l *lexer) regexp() bool {
 		case c == ']':
 			class = false
 		case c == '/' && !class:
-			l.add(String, l.at+1, i)
-			l.at = i + 1
+			l.add(String, l.pos+1, i)
+			l.pos = i + 1
 			return true
 		}
 		l.noRegexp = i
@@ -220,7 +220,7 @@ func (l *lexer) operand() bool {
 
 // quote reads a character such as 'a', or the quote of a lifetime such as 'a.
 func (l *lexer) quote() {
-	rest := l.text[l.at:min(l.at+16, len(l.text))]
+	rest := l.text[l.pos:min(l.pos+16, len(l.text))]
 	end := -1
 	switch {
 	case len(rest) > 2 && rest[1] == '\\':
@@ -237,17 +237,17 @@ func (l *lexer) quote() {
 		}
 	}
 	if end < 0 {
-		l.at++
+		l.pos++
 		return
 	}
-	l.add(String, l.at+1, l.at+end)
-	l.at += end + 1
+	l.add(String, l.pos+1, l.pos+end)
+	l.pos += end + 1
 }
 
 // heredoc reads a text that begins in the next line, together with the rest of the line after <<NAME.
 func (l *lexer) heredoc() bool {
 	const longest = 64 // bytes of the name
-	head := string(l.text[l.at:min(l.at+longest, len(l.text))])
+	head := string(l.text[l.pos:min(l.pos+longest, len(l.text))])
 	name, ok := strings.CutPrefix(head, "<<")
 	if !ok || l.noHeredoc {
 		return false
@@ -259,7 +259,7 @@ func (l *lexer) heredoc() bool {
 	if name == "" || name[0] >= '0' && name[0] <= '9' || name[0] >= 'a' && name[0] <= 'z' {
 		return false
 	}
-	for i := l.at; i < len(l.text); {
+	for i := l.pos; i < len(l.text); {
 		next := bytes.IndexByte(l.text[i:], '\n')
 		if next < 0 {
 			break
@@ -267,8 +267,8 @@ func (l *lexer) heredoc() bool {
 		i += next + 1
 		line := bytes.TrimLeft(l.text[i:min(i+4*longest, len(l.text))], " \t")
 		if after, ok := bytes.CutPrefix(line, []byte(name)); ok && (len(after) == 0 || !isWord(after[0])) {
-			l.add(String, l.at, i)
-			l.at = len(l.text) - len(l.text[i:]) + bytes.Index(l.text[i:], []byte(name)) + len(name)
+			l.add(String, l.pos, i)
+			l.pos = len(l.text) - len(l.text[i:]) + bytes.Index(l.text[i:], []byte(name)) + len(name)
 			return true
 		}
 	}
@@ -277,7 +277,7 @@ func (l *lexer) heredoc() bool {
 }
 
 func (l *lexer) punct(c byte) {
-	l.at++
+	l.pos++
 	if n := len(l.templates); n > 0 {
 		switch {
 		case c == '{':
@@ -290,7 +290,7 @@ func (l *lexer) punct(c byte) {
 			l.templates[n-1]--
 		}
 	}
-	l.add(Punctuation, l.at-1, l.at)
+	l.add(Punctuation, l.pos-1, l.pos)
 }
 
 // isWord reports whether the byte can be part of a word.

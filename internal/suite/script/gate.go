@@ -35,7 +35,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 	for _, line := range gate {
 		for command := range commands(line) {
 			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,", r) })
-			if !onlyLooks(parts) {
+			if !onlyReads(parts) {
 				words = append(append(words, parts...), "")
 			}
 		}
@@ -56,7 +56,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 		}
 	}
 	for _, line := range gate {
-		for _, word := range runs(line, p.Interpreters) {
+		for _, word := range scriptWords(line, p.Interpreters) {
 			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
 		}
 	}
@@ -86,8 +86,8 @@ func changesFolder() []string {
 	return []string{"cd", "pushd", "-C", "--dir", "--directory", "--prefix", "--cwd"}
 }
 
-// most limits the number of files that Follow reads.
-const most = 200
+// maxFiles limits the number of files that Follow reads.
+const maxFiles = 200
 
 // Follow returns the lines of a gate, and one more line for each script, or pattern of scripts, that its scripts run or
 // read, directly or indirectly, as far as their texts show. list returns the files of the repository. read returns the
@@ -95,13 +95,13 @@ const most = 200
 func (p Programs) Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
 	seen := map[string]bool{}
 	var queue []string // scripts to read
-	patterns, lines := 0, len(gate)+most
+	patterns, lines := 0, len(gate)+maxFiles
 	add := func(file string, run bool) (found bool) {
-		if seen[file] || len(queue) >= most || len(gate) >= lines {
+		if seen[file] || len(queue) >= maxFiles || len(gate) >= lines {
 			return false
 		}
 		seen[file] = true
-		if run && IsPattern(file) && patterns < most {
+		if run && IsPattern(file) && patterns < maxFiles {
 			patterns++
 			for _, f := range list() {
 				if doublestar.MatchUnvalidated(file, f) {
@@ -123,7 +123,7 @@ func (p Programs) Follow(gate []string, list func() []string, read func(file str
 		add(file, start[file].Run)
 	}
 	done := map[string]bool{}
-	for n := 0; n < len(queue) && n < most; n++ {
+	for n := 0; n < len(queue) && n < maxFiles; n++ {
 		if text, ok := read(queue[n]); ok && !done[queue[n]] {
 			done[queue[n]] = true
 			for _, c := range p.calls(queue[n], string(text)) {
@@ -156,7 +156,7 @@ func (p Programs) calls(from, text string) (found []call) {
 			}
 		}
 	}
-	for _, word := range runs(text, p.Interpreters) {
+	for _, word := range scriptWords(text, p.Interpreters) {
 		add(word, true)
 	}
 	for command := range commands(text) {

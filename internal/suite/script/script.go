@@ -14,9 +14,9 @@ import (
 // computed matches an expression of a shell or make before the known rest of a path.
 var computed = pattern.Lazy(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
 
-// runs returns the words of a text that are in the place of a script to run or read: after a shell, ".", "-f" or make's
+// scriptWords returns the words of a text that are in the place of a script to run or read: after a shell, ".", "-f" or make's
 // include. Patterns of files also count as the program of a command, and where the variable of a loop over them is.
-func runs(text string, interpreters []string) (words []string) {
+func scriptWords(text string, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
 	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
 		loops := map[string][]string{}
@@ -29,7 +29,7 @@ func runs(text string, interpreters []string) (words []string) {
 				continue
 			}
 			switch {
-			case onlyLooks(parts):
+			case onlyReads(parts):
 			case len(parts) > 3 && parts[0] == "for" && parts[2] == "in":
 				loops[parts[1]] = parts[3:]
 			case slices.Contains([]string{"include", "-include", "sinclude"}, parts[0]):
@@ -74,8 +74,8 @@ func startsCommand(word string) bool {
 	return slices.Contains([]string{"!", "if", "then", "else", "elif", "while", "until", "do", "time"}, word)
 }
 
-// onlyLooks reports whether the command only reads files as data and runs none of them.
-func onlyLooks(command []string) bool {
+// onlyReads reports whether the command only reads files as data and runs none of them.
+func onlyReads(command []string) bool {
 	for _, word := range command {
 		if startsCommand(word) {
 			continue

@@ -71,9 +71,9 @@ type Page struct {
 	t   *testing.T
 	ctx context.Context
 
-	mu    sync.Mutex
-	wrong []string // guarded by mu
-	hosts []string // guarded by mu
+	mu       sync.Mutex
+	problems []string // guarded by mu
+	hosts    []string // guarded by mu
 }
 
 // Page opens a tab and closes it when the test ends.
@@ -85,7 +85,7 @@ func (b Browser) Page(t *testing.T, look Look) *Page {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	if err := chromedp.Listen(ctx, p.hear); err != nil {
+	if err := chromedp.Listen(ctx, p.recordEvent); err != nil {
 		t.Fatal(err)
 	}
 	theme := "light"
@@ -115,18 +115,18 @@ func call[P, R any](ctx context.Context, command cdp.Command[P, R], params P) er
 	return err
 }
 
-func (p *Page) hear(event any) {
+func (p *Page) recordEvent(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := event.(type) {
 	case *page.EventJavascriptDialogOpening:
-		p.wrong = append(p.wrong, "a dialog: "+e.Message)
+		p.problems = append(p.problems, "a dialog: "+e.Message)
 		go func() { _ = call(p.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	case *runtime.EventExceptionThrown:
-		p.wrong = append(p.wrong, "an exception: "+e.ExceptionDetails.Text)
+		p.problems = append(p.problems, "an exception: "+e.ExceptionDetails.Text)
 	case *log.EventEntryAdded:
 		if e.Entry.Level == "error" || e.Entry.Source == "security" {
-			p.wrong = append(p.wrong, "the console: "+e.Entry.Text)
+			p.problems = append(p.problems, "the console: "+e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
 		if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" {
@@ -139,7 +139,7 @@ func (p *Page) hear(event any) {
 func (p *Page) Wrong() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.wrong...)
+	return append([]string(nil), p.problems...)
 }
 
 // Elsewhere lists the hosts that the page contacted, except its own.

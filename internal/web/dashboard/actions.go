@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// by is the name in the journal for actions on the pages.
-const by = "a person on the dashboard"
+// personName is the name in the journal for actions on the pages.
+const personName = "a person on the dashboard"
 
-// act performs the action of a form and redirects to the page that contained it. The form must include the secret of these
+// formAction performs the action of a form and redirects to the page that contained it. The form must include the secret of these
 // pages, and the browser must report that it was sent from them.
-func (p *Pages) act(do func(r *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (p *Pages) formAction(do func(r *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !p.ownForm(r) {
 			return errForm
@@ -45,11 +45,11 @@ func (p *Pages) stop(r *http.Request) error {
 }
 
 func (p *Pages) retry(r *http.Request) error {
-	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), by, false)
+	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), personName, false)
 }
 
 func (p *Pages) fresh(r *http.Request) error {
-	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), by, true)
+	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), personName, true)
 }
 
 // fix requests another run with a comment, on a line of the diff or on the whole.
@@ -59,5 +59,5 @@ func (p *Pages) fix(r *http.Request) error {
 	if n, err := strconv.Atoi(at); err == nil && file != "" && text != "" {
 		text = fmt.Sprintf("In %q, line %d: %s", file, n, text)
 	}
-	return p.Service.Fix(r.Context(), r.PathValue("project"), r.PathValue("key"), by, text)
+	return p.Service.Fix(r.Context(), r.PathValue("project"), r.PathValue("key"), personName, text)
 }

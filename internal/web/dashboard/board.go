@@ -23,7 +23,7 @@ const (
 // overviewModel is the data of the first page.
 type overviewModel struct {
 	Projects []service.Status
-	Running  []now
+	Running  []activeRun
 	Refused  string
 	Draining bool
 }
@@ -40,10 +40,10 @@ func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
 // boardModel is the data of a project's board.
 type boardModel struct {
 	Status  service.Status
-	Board   seen
+	Board   boardState
 	Old     bool   // the board is outdated and being read
 	Problem string // error that prevents the board
-	Running []now
+	Running []activeRun
 	Columns []column
 	Runs    []journal.Record
 	Only    string // the only state shown; empty: all
@@ -99,14 +99,14 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := view{Title: name, Project: name, Tab: "board", Live: projectPath(name) + "/live"}
 	if m.Runs, err = p.Service.Runs(r.Context(), name, journal.Query{Limit: lastRuns}); err == nil {
-		m.Board, m.Old, err = p.look(r.Context(), status, lookTime)
+		m.Board, m.Old, err = p.latestBoard(r.Context(), status, lookTime)
 	}
 	if err != nil {
 		m.Problem = service.OneLine(err)
 	}
 	slices.Reverse(m.Runs)
 	_, _ = p.sums(r.Context(), name, 0) // in the background, for the charts
-	v.Digest = p.digest(status) + m.Board.digest + old(m.Old)
+	v.Digest = p.digest(status) + m.Board.digest + staleMark(m.Old)
 	if m.Problem == "" && (m.Old || m.Board.At.IsZero() && m.Board.Problem == "") {
 		v.Refresh = 3
 	}

@@ -32,7 +32,7 @@ type summed struct {
 // sums returns the sums of a project's runs. The journal reads each record for that, so runs that started before yesterday
 // are summed only once a day.
 func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (summed, error) {
-	want := wanted{project: name, age: totalsAge, patience: patience}
+	want := cacheRequest{project: name, age: totalsAge, patience: patience}
 	now, _, err := p.totals.get(ctx, want, func(ctx context.Context, old summed) (summed, error) {
 		now := summed{day: journal.Day(time.Now())}
 		from := now.day - chartDays + 1
@@ -146,7 +146,7 @@ func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
 	if choices := []int{7, 30, chartDays}; err != nil || !slices.Contains(choices, days) {
 		days = 30
 	}
-	m := drawn(now.list, days, journal.Day(time.Now()))
+	m := buildCharts(now.list, days, journal.Day(time.Now()))
 	m.Project, m.Reading = name, now.day == 0
 	v := view{Title: "Charts of " + name, Project: name, Tab: "charts"}
 	if m.Reading {
@@ -156,8 +156,8 @@ func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// drawn returns the charts for the given number of days up to today.
-func drawn(list []journal.Total, days int, today int64) chartsModel {
+// buildCharts returns the charts for the given number of days up to today.
+func buildCharts(list []journal.Total, days int, today int64) chartsModel {
 	m := chartsModel{Days: days, Choices: []int{7, 30, chartDays}, Daily: make([]sum, days)}
 	first := today - int64(days) + 1
 	for i := range m.Daily {
@@ -258,7 +258,7 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 		}
 		most, whole = max(most, v), whole+v
 	}
-	top := ceiling(most)
+	top := roundUp(most)
 	number := func(v float64) string {
 		text := strconv.FormatFloat(v, 'f', 2, 64) // dollars
 		if whole := math.Round(v); format == "%s" || math.Abs(v-whole) < 0.005 {
@@ -285,8 +285,8 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 	return c
 }
 
-// ceiling returns the next larger round number.
-func ceiling(v float64) float64 {
+// roundUp returns the next larger round number.
+func roundUp(v float64) float64 {
 	if v <= 0 {
 		return 1
 	}

@@ -63,8 +63,8 @@ type Pages struct {
 	templates *template.Template
 	assets    map[string]asset
 	form      string // secret that forms must send; other sites cannot read it
-	boards    kept[seen]
-	totals    kept[summed]
+	boards    cache[boardState]
+	totals    cache[summed]
 	searches  chan struct{} // limits the number of concurrent reads of logs
 	steps     stepIndex
 }
@@ -121,7 +121,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 		"pause": p.pause, "resume": p.resume,
 		"issues/{key}/stop": p.stop, "issues/{key}/retry": p.retry, "issues/{key}/fresh": p.fresh, "issues/{key}/fix": p.fix,
 	} {
-		mux.HandleFunc("POST /p/{project}/"+path, p.page(p.act(do)))
+		mux.HandleFunc("POST /p/{project}/"+path, p.page(p.formAction(do)))
 		// The response to a rejected form has this address, and a browser may load it again with GET.
 		mux.HandleFunc("GET /p/{project}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, projectPath(r.PathValue("project")), http.StatusSeeOther)
@@ -166,15 +166,15 @@ func (p *Pages) page(show func(http.ResponseWriter, *http.Request) error) http.H
 			status := statusOf(err)
 			p.render(w, status, "error.html", view{
 				Title:   http.StatusText(status),
-				Project: p.known(r.PathValue("project")),
+				Project: p.projectName(r.PathValue("project")),
 				Model:   service.OneLine(err),
 			})
 		}
 	}
 }
 
-// known returns the project's name if the project exists, or "".
-func (p *Pages) known(name string) string {
+// projectName returns the project's name if the project exists, or "".
+func (p *Pages) projectName(name string) string {
 	if _, err := p.Service.Status(name); err != nil {
 		return ""
 	}

@@ -214,12 +214,12 @@ func width(s string) string {
 
 // visible replaces characters that hide or reorder text, as in <U+202E>: a reviewer judges the code by what is visible.
 func visible(s string) string {
-	if !strings.ContainsFunc(s, deceives) {
+	if !strings.ContainsFunc(s, isDeceptive) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if deceives(r) {
+		if isDeceptive(r) {
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		} else {
 			b.WriteRune(r)
@@ -228,7 +228,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-func deceives(r rune) bool { return r != '\t' && unicode.IsControl(r) || neutral.Invisible(r) }
+func isDeceptive(r rune) bool { return r != '\t' && unicode.IsControl(r) || neutral.Invisible(r) }
 
 // diffModel is the data of the page with a run's diff.
 type diffModel struct {

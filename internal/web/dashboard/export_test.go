@@ -54,7 +54,7 @@ func Before(dir, name string, end int64) (LogPage, error) { return before(dir, n
 
 // Drawn returns the number of runs of each day and group, and the points of the first chart.
 func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map[string]int, top string) {
-	m := drawn(list, days, today)
+	m := buildCharts(list, days, today)
 	groups = map[string]int{}
 	for _, d := range m.Daily {
 		daily = append(daily, d.Runs)
@@ -69,13 +69,13 @@ func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map
 
 // Ended returns the share of successful runs, the number of runs that have not ended, and the mean duration.
 func Ended(list []journal.Total, days int, today int64) (share, open int, mean time.Duration) {
-	all := drawn(list, days, today).All
+	all := buildCharts(list, days, today).All
 	return all.Share(), all.Open, all.Mean()
 }
 
 // Chart returns the description of a chart and the title of its last day.
 func Chart(n int, list []journal.Total, days int, today int64) (said, last string) {
-	c := drawn(list, days, today).Charts[n]
+	c := buildCharts(list, days, today).Charts[n]
 	return c.Said, c.Bars[len(c.Bars)-1].Title
 }
 

@@ -26,7 +26,7 @@ func (p *Pages) functions() template.FuncMap {
 		"login":   func() bool { return p.Login },
 		"project": projectPath, "run": runPath, "issue": issuePath,
 		"line": line, "text": text, "link": link, "name": issueName,
-		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
+		"took": formatDuration, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
 		"tone": tone, "label": label, "state": state, "since": time.Since, "elsewhere": service.Elsewhere,
 		"escape": url.QueryEscape, "plural": plural.Of,
 		"args": args,
@@ -92,7 +92,7 @@ func link(s string) string {
 	return s
 }
 
-func took(d time.Duration) string {
+func formatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "0 s"

@@ -19,18 +19,18 @@ import (
 // Live tracks what active runs are doing. It is safe for concurrent use.
 type Live struct {
 	mu   sync.Mutex
-	runs map[string]doing // guarded by mu; by project and run id
+	runs map[string]activity // guarded by mu; by project and run id
 }
 
-// doing is the current activity of a run.
-type doing struct {
+// activity is the current activity of a run.
+type activity struct {
 	Phase string // for display
 	Last  string // last action of the agent or ralph; cleaned untrusted text
 	Usage agents.Usage
 }
 
 // NewLive returns an empty Live.
-func NewLive() *Live { return &Live{runs: map[string]doing{}} }
+func NewLive() *Live { return &Live{runs: map[string]activity{}} }
 
 // Observe updates the activity of a run; see service.Config.
 func (l *Live) Observe(project string, e journal.Event) {
@@ -83,28 +83,28 @@ func phase(s journal.Stage) string {
 	return "preparing"
 }
 
-func (l *Live) of(project, run string) doing {
+func (l *Live) activityOf(project, run string) activity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.runs[project+"/"+run]
 }
 
-// now is an active run as the pages show it.
-type now struct {
+// activeRun is an active run as the pages show it.
+type activeRun struct {
 	Project, Key, Title, Run string
 	Started                  time.Time
-	doing
+	activity
 }
 
-func (p *Pages) running(list ...service.Status) (out []now) {
+func (p *Pages) running(list ...service.Status) (out []activeRun) {
 	for _, s := range list {
 		for _, r := range s.Running {
-			out = append(out, now{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.of(s.Name, r.Run)})
+			out = append(out, activeRun{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.activityOf(s.Name, r.Run)})
 		}
 		for _, r := range s.Elsewhere {
-			out = append(out, now{
+			out = append(out, activeRun{
 				s.Name, r.Key, line(r.Title), r.ID, r.Started,
-				doing{phase(r.Stage) + ", on " + line(r.Host), line(r.Doing), r.Facts.Usage},
+				activity{phase(r.Stage) + ", on " + line(r.Host), line(r.Doing), r.Facts.Usage},
 			})
 		}
 	}
@@ -114,11 +114,11 @@ func (p *Pages) running(list ...service.Status) (out []now) {
 // change is a message in a page's stream: the activity of its runs, and a digest of everything else that it shows. If the
 // digest differs from the page's own, the page reloads.
 type change struct {
-	Digest string   `json:"digest"`
-	Runs   []moving `json:"runs"`
+	Digest string        `json:"digest"`
+	Runs   []runActivity `json:"runs"`
 }
 
-type moving struct {
+type runActivity struct {
 	Run   string `json:"run"`
 	Phase string `json:"phase"`
 	Last  string `json:"last"`
@@ -135,13 +135,13 @@ func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 		}
 		list = []service.Status{s}
 	}
-	c := change{Digest: p.digest(list...), Runs: []moving{}}
+	c := change{Digest: p.digest(list...), Runs: []runActivity{}}
 	if project != "" {
-		board, isOld, _ := p.look(ctx, list[0], 0)
-		c.Digest += board.digest + old(isOld)
+		board, isOld, _ := p.latestBoard(ctx, list[0], 0)
+		c.Digest += board.digest + staleMark(isOld)
 	}
 	for _, n := range p.running(list...) {
-		c.Runs = append(c.Runs, moving{n.Run, n.Phase, n.Last, money(n.Usage)})
+		c.Runs = append(c.Runs, runActivity{n.Run, n.Phase, n.Last, money(n.Usage)})
 	}
 	return json.Marshal(c)
 }
@@ -164,15 +164,15 @@ func ids(s service.Status) (out []string) {
 	return out
 }
 
-// seen is a board and its input.
-type seen struct {
+// boardState is a board and its input.
+type boardState struct {
 	service.Board
-	Parked []journal.Parked // agents that issues with a pending retry wait for
-	of     string           // the active runs at that time
-	digest string           // changes with the state of an issue or of a parked agent
+	Parked     []journal.Parked // agents that issues with a pending retry wait for
+	activeRuns string           // the active runs at that time
+	digest     string           // changes with the state of an issue or of a parked agent
 }
 
-func newSeen(b service.Board, parked []journal.Parked, of string) seen {
+func newBoardState(b service.Board, parked []journal.Parked, of string) boardState {
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, b.Wrong())
 	for _, p := range parked {
@@ -181,29 +181,29 @@ func newSeen(b service.Board, parked []journal.Parked, of string) seen {
 	for _, i := range b.Issues(nil) {
 		_, _ = fmt.Fprintln(sum, i.Key, line(i.Title), i.State, line(i.Reason))
 	}
-	return seen{b, parked, of, hex.EncodeToString(sum.Sum(nil)[:8])}
+	return boardState{b, parked, of, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
 // boardAge is how long a board is reused: trackers on the network have rate limits.
 const boardAge = 30 * time.Second
 
-// look returns the latest board of a project; its time is zero before the first one. isOld means that other runs are active
+// latestBoard returns the latest board of a project; its time is zero before the first one. isOld means that other runs are active
 // now, or that the board is older than twice boardAge: an open page causes a read every boardAge. A board that cannot be
 // read now does not count as old, because its digest changes once it can be read.
-func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (board seen, isOld bool, err error) {
+func (p *Pages) latestBoard(ctx context.Context, s service.Status, patience time.Duration) (board boardState, isOld bool, err error) {
 	of := fmt.Sprint(ids(s))
-	want := wanted{project: s.Name, of: of, age: boardAge, patience: patience}
-	board, current, err := p.boards.get(ctx, want, func(ctx context.Context, _ seen) (seen, error) {
+	want := cacheRequest{project: s.Name, inputKey: of, age: boardAge, patience: patience}
+	board, current, err := p.boards.get(ctx, want, func(ctx context.Context, _ boardState) (boardState, error) {
 		b, err := p.Service.Board(ctx, s.Name)
 		parked, _ := p.Service.Waits(ctx, s.Name) // the board is still useful
-		return newSeen(b, parked, of), err
+		return newBoardState(b, parked, of), err
 	})
-	outdated := board.of != of || time.Since(board.At) > 2*boardAge
+	outdated := board.activeRuns != of || time.Since(board.At) > 2*boardAge
 	return board, !current && board.Problem == "" && !board.At.IsZero() && outdated, err
 }
 
-// old marks the digest of a page that shows an old board, so that the page reloads once a new one has been read.
-func old(is bool) string {
+// staleMark marks the digest of a page that shows an old board, so that the page reloads once a new one has been read.
+func staleMark(is bool) string {
 	if is {
 		return "-old"
 	}

@@ -319,7 +319,7 @@ func said(e journal.Event) string {
 		return strconv.Itoa(e.Iteration)
 	case journal.EventUsage:
 		if e.Usage != nil {
-			return fmt.Sprintf("iteration %d: %s, %s", e.Iteration, money(*e.Usage), took(seconds(e.Elapsed)))
+			return fmt.Sprintf("iteration %d: %s, %s", e.Iteration, money(*e.Usage), formatDuration(seconds(e.Elapsed)))
 		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if c := e.Check; c != nil {

@@ -19,15 +19,15 @@ type runModel struct {
 	Reason  string
 	On      bool
 	Elapsed time.Duration
-	Now     now
+	Now     activeRun
 	Steps   []step
 	Cut     bool // the log was too long to find all steps
-	Checks  []checked
+	Checks  []checkResult
 	Log     logPage
 }
 
-// checked is the result of a check.
-type checked struct {
+// checkResult is the result of a check.
+type checkResult struct {
 	Where string
 	loop.Check
 }
@@ -52,7 +52,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	project := r.PathValue("project")
 	m := runModel{
 		Project: project, Run: rec, State: state(rec), Reason: report.Reason(rec.Verdict.Reason), On: rec.Ended.IsZero(),
-		Checks: checks(rec.Facts), Now: now{Run: rec.ID, doing: p.Config.Live.of(project, rec.ID)},
+		Checks: checks(rec.Facts), Now: activeRun{Run: rec.ID, activity: p.Config.Live.activityOf(project, rec.ID)},
 	}
 	if m.Now.Usage == (agents.Usage{}) { // on another machine, or no usage since this process started
 		m.Now.Usage = rec.Facts.Usage
@@ -90,10 +90,10 @@ func (p *Pages) reading(ctx context.Context, do func() error) error {
 }
 
 // checks returns the checks of a run in the order in which they ran.
-func checks(f journal.Facts) (out []checked) {
+func checks(f journal.Facts) (out []checkResult) {
 	add := func(where string, list []loop.Check) {
 		for _, c := range list {
-			out = append(out, checked{where, c})
+			out = append(out, checkResult{where, c})
 		}
 	}
 	addAll := func(where string, v *journal.Verification) {

@@ -25,17 +25,17 @@ const linger = 2 * time.Second
 
 // helper runs one command, ends all its processes, and reports.
 type helper struct {
-	out     *FrameWriter
-	input   chan []byte   // input of the command; closed at its end
-	command chan Command  // receives the command, once
-	hungUp  chan struct{} // closed when ralph has hung up
-	ended   chan struct{} // closed when the command has ended
-	score   *supervisor.Score
+	out          *FrameWriter
+	input        chan []byte   // input of the command; closed at its end
+	command      chan Command  // receives the command, once
+	disconnected chan struct{} // closed when ralph has hung up
+	ended        chan struct{} // closed when the command has ended
+	score        *supervisor.Score
 
-	mu     sync.Mutex
-	root   int  // guarded by mu; PID of the command; 0 before its start and after its end
-	killed bool // guarded by mu; everything must end
-	fed    bool // guarded by mu; the input has ended
+	mu         sync.Mutex
+	root       int  // guarded by mu; PID of the command; 0 before its start and after its end
+	killed     bool // guarded by mu; everything must end
+	inputEnded bool // guarded by mu; the input has ended
 }
 
 // runCommand serves the role Exec.
@@ -53,7 +53,7 @@ func runCommand(in io.Reader, out io.Writer) error {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	h := &helper{
 		out: &FrameWriter{W: out}, input: make(chan []byte, Window), command: make(chan Command, 1),
-		hungUp: make(chan struct{}), ended: make(chan struct{}), score: score,
+		disconnected: make(chan struct{}), ended: make(chan struct{}), score: score,
 	}
 	go h.receive(in)
 	select {
@@ -61,11 +61,11 @@ func runCommand(in io.Reader, out io.Writer) error {
 		if err := h.run(c); err != nil {
 			return err
 		}
-	case <-h.hungUp:
+	case <-h.disconnected:
 		return errors.New("no command came")
 	}
 	select {
-	case <-h.hungUp:
+	case <-h.disconnected:
 	case <-time.After(linger):
 	}
 	return nil
@@ -73,7 +73,7 @@ func runCommand(in io.Reader, out io.Writer) error {
 
 // receive handles frames until ralph hangs up. A hang-up before the report means that ralph has died.
 func (h *helper) receive(in io.Reader) {
-	defer close(h.hungUp)
+	defer close(h.disconnected)
 	_, err := io.Copy(&FrameReader{On: h.handle}, in)
 	_ = err // an invalid frame counts as a hang-up, too
 	h.kill()
@@ -94,11 +94,11 @@ func (h *helper) handle(kind byte, payload []byte) error {
 	case FrameInput, FrameInputEnd:
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.fed {
+		if h.inputEnded {
 			return errors.New("input after its end")
 		}
 		if kind == FrameInputEnd {
-			h.fed = true
+			h.inputEnded = true
 			close(h.input)
 			return nil
 		}
@@ -162,7 +162,7 @@ func (h *helper) run(c Command) error {
 
 // start forks the command in its own session.
 func (h *helper) start(c Command, pipes *proc.Pipes) error {
-	argv, env := texts(c.Argv), texts(c.Env)
+	argv, env := toStrings(c.Argv), toStrings(c.Env)
 	if len(argv) == 0 {
 		return errors.New("no program is named")
 	}
@@ -260,22 +260,22 @@ func (o frameOutput) Write(p []byte) (int, error) { return len(p), o.out.Send(o.
 // inputReader reads the command's input. It acknowledges a frame when the command's pipe has taken all of it.
 type inputReader struct {
 	*helper
-	rest []byte
-	some bool // rest belongs to an unacknowledged frame
+	rest           []byte
+	unacknowledged bool // rest belongs to an unacknowledged frame
 }
 
 func (r *inputReader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
-		if r.some {
+		if r.unacknowledged {
 			_ = r.out.Send(FrameTaken, nil)
-			r.some = false
+			r.unacknowledged = false
 		}
 		select {
 		case next, ok := <-r.input:
 			if !ok {
 				return 0, io.EOF
 			}
-			r.rest, r.some = next, true
+			r.rest, r.unacknowledged = next, true
 		case <-r.ended:
 			return 0, io.EOF
 		}
@@ -285,7 +285,7 @@ func (r *inputReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func texts(list [][]byte) []string {
+func toStrings(list [][]byte) []string {
 	out := make([]string, len(list))
 	for i, b := range list {
 		out[i] = string(b)

@@ -48,7 +48,7 @@ func copyHome(layer, to string) error {
 			if err == nil {
 				err = os.Symlink(target, at.to)
 			}
-			return unlessThere(err)
+			return ignoreExists(err)
 		case 0:
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
 				if first := links[st.Ino]; first != "" {
@@ -61,7 +61,7 @@ func copyHome(layer, to string) error {
 			group.Go(func() error {
 				buf, _ := bufs.Get().(*[256 << 10]byte)
 				defer bufs.Put(buf)
-				if err := unlessThere(at.copy(buf[:])); err != nil {
+				if err := ignoreExists(at.copy(buf[:])); err != nil {
 					return &fs.PathError{Op: "copy", Path: at.from, Err: err}
 				}
 				return nil
@@ -73,7 +73,7 @@ func copyHome(layer, to string) error {
 		return err
 	}
 	for _, at := range more {
-		if err := unlessThere(os.Link(at.from, at.to)); err != nil {
+		if err := ignoreExists(os.Link(at.from, at.to)); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func copyHome(layer, to string) error {
 	return nil
 }
 
-func unlessThere(err error) error {
+func ignoreExists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

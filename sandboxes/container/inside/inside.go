@@ -80,7 +80,7 @@ func serve(p reexec.Process) error {
 		}
 		return enter(rest)
 	case role == Own && len(rest) >= 2:
-		return own(rest)
+		return chownFolders(rest)
 	case role == Tunnel && len(rest) == 0:
 		return tunnel(ctx, p.Stdin, p.Stdout, p.Stderr)
 	case role == Ready && len(rest) == 0:

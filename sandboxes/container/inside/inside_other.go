@@ -18,6 +18,6 @@ func filter() error { return errLinux }
 
 func enter([]string) error { return errLinux }
 
-func own([]string) error { return errLinux }
+func chownFolders([]string) error { return errLinux }
 
 func tunnel(context.Context, io.Reader, io.Writer, io.Writer) error { return errLinux }

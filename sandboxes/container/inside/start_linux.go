@@ -44,8 +44,8 @@ func enter(argv []string) error {
 	return &entryError{fmt.Errorf("start %s: %w", argv[0], unix.Exec(path, argv, os.Environ()))}
 }
 
-// own changes the owner of folders to the user of commands: UID GID DIR…
-func own(args []string) error {
+// chownFolders changes the owner of folders to the user of commands: UID GID DIR…
+func chownFolders(args []string) error {
 	uid, err := strconv.Atoi(args[0])
 	gid, err2 := strconv.Atoi(args[1])
 	if err := errors.Join(err, err2); err != nil {
