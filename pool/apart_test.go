@@ -44,13 +44,13 @@ func TestSameFilesOneAfterTheOther(t *testing.T) {
 	g.clean()
 }
 
-// takers simulates that another process has taken an issue, without a trace.
-type takers struct {
+// takenClaims simulates that another process has taken an issue, without a trace.
+type takenClaims struct {
 	*worktree.Repo
 	key string
 }
 
-func (c takers) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+func (c takenClaims) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
 	if key == c.key {
 		return nil, &worktree.TakenError{}
 	}
@@ -64,7 +64,7 @@ func TestWaitsOnlyForRuns(t *testing.T) {
 	f.issue("a", "touches: README")
 	f.issue("b", "touches: README")
 	repo := f.Config.Run.Repo
-	f.Config.Claims = takers{repo, "a"}
+	f.Config.Claims = takenClaims{repo, "a"}
 	if r := f.one(); r.Key != "b" {
 		t.Errorf("%s was worked", r.Key)
 	}

@@ -26,18 +26,18 @@ import (
 // attempt takes one issue from the claim to the end of its run. It belongs to one goroutine.
 type attempt struct {
 	task
-	w           *Worker
-	rec         journal.Record
-	claim       *worktree.Claim
-	feedback    string
-	unpublished *journal.Record // an earlier run whose commits are not published yet
-	stored      *journal.Record // the record that was stored before the batch moves the base
-	landed      bool            // the batch has merged the commits; only the later stages are left
-	failed      error           // why the run cannot begin; nil if it can
-	finished    []journal.Record
-	call        stops
-	on          *running // the registration through which Stop reaches the attempt
-	begun       func()   // stops the polling that heed started
+	w             *Worker
+	rec           journal.Record
+	claim         *worktree.Claim
+	feedback      string
+	unpublished   *journal.Record // an earlier run whose commits are not published yet
+	stored        *journal.Record // the record that was stored before the batch moves the base
+	mergedByBatch bool            // the batch has merged the commits; only the later stages are left
+	startErr      error           // why the run cannot begin; nil if it can
+	finished      []journal.Record
+	call          callContexts
+	handle        *runHandle // the registration through which Stop reaches the attempt
+	stopPolling   func()     // stops the polling for requests to stop
 }
 
 // issueError is a failure before the run that affects this issue only. It ends the run, which does not count as an attempt.
@@ -46,13 +46,13 @@ type issueError struct{ error }
 // Unwrap returns the cause.
 func (e *issueError) Unwrap() error { return e.error }
 
-// newAttempt claims the issue and freezes it. If the attempt is nil, the result has the reason. It registers the attempt first, so
-// that Stop reaches it as soon as the journal shows its record.
-func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
+// newAttempt claims the issue and freezes it. If the attempt is nil, the result has the reason. It registers the attempt first,
+// so that Stop reaches it as soon as the journal shows its record.
+func (w *Worker) newAttempt(s callContexts, t task) (*attempt, Result) {
 	a := &attempt{task: t, w: w, call: s, rec: w.newRecord(t.issue)}
 	a.rec.Base = t.base.Name
 	if s.early.Err() != nil {
-		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
+		return nil, a.skipResult(journal.Skip{Code: journal.SkipStopped})
 	}
 	if f := t.follow; f != nil {
 		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
@@ -63,40 +63,40 @@ func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	a.on = w.register(s, a.rec)
-	a.call, a.begun = stops{a.on.early, s.soft, s.hard}, a.on.heed(a.rec)
-	not, frozen := a.claimAndFreeze()
+	a.handle = w.register(s, a.rec)
+	a.call, a.stopPolling = callContexts{a.handle.early, s.soft, s.hard}, a.handle.pollStopRequests(a.rec)
+	result, frozen := a.claimAndFreeze()
 	if !frozen {
-		a.unpick(not)
-		a.forget()
-		return nil, not
+		a.unlabelStopped(result)
+		a.unregister()
+		return nil, result
 	}
 	return a, Result{}
 }
 
 // claimAndFreeze takes the claim and the snapshot. If it fails, the result has the reason.
-func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
+func (a *attempt) claimAndFreeze() (result Result, frozen bool) {
 	err := a.w.runner.Admission().Admit(a.call.hard, &a.rec)
 	if err != nil {
-		return a.refused(err, true), false
+		return a.endUnclaimed(err, true), false
 	}
 	if a.claim, err = a.w.taker.Take(a.call.early, a.rec); err != nil {
-		return a.refused(err, false), false
+		return a.endUnclaimed(err, false), false
 	}
-	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
+	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
 	change, cancel := workspace.Waiting(a.call.hard, asked.Done(), 0) // a change must not be left half done
 	defer cancel()
 	skip, err := a.freeze(change)
-	if err != nil && (a.on.soft.Err() != nil || a.call.early.Err() != nil) {
-		skip, err = a.stopped(), nil
+	if err != nil && (a.handle.soft.Err() != nil || a.call.early.Err() != nil) {
+		skip, err = a.stopSkip(), nil
 	}
 	own, ok := errors.AsType[*issueError](err)
 	if ok && a.call.hard.Err() == nil && !publish.Unreachable(err) {
-		a.failed, skip, err = own.error, nil, nil
+		a.startErr, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {
-		return a.givenUp(skip, err), false
+		return a.endClaimed(skip, err), false
 	}
 	return Result{}, true
 }
@@ -104,15 +104,15 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 // do does the run of the attempt.
 func (a *attempt) do() Result {
 	w, rec := a.w, a.rec
-	a.begun()
-	defer w.forget(a.on)
-	if a.landed {
+	a.stopPolling()
+	defer w.unregister(a.handle)
+	if a.mergedByBatch {
 		rec = *a.stored
 	}
 	res := w.runner.Do(a.call.hard, run.Task{
-		Early: a.call.early, Soft: a.on.soft, Urgent: a.on.urgent,
+		Early: a.call.early, Soft: a.handle.soft, Urgent: a.handle.urgent,
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
-		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
+		Failed: a.startErr, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.mergedByBatch,
 	})
 	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
 }
@@ -122,7 +122,7 @@ func (a *attempt) do() Result {
 func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 	w := a.w
 	over, unsettled := a.settleEarlier()
-	runs, err := w.count(a.call.hard, &a.rec, a.claim.Record())
+	runs, err := w.countRuns(a.call.hard, &a.rec, a.claim.Record())
 	if over || unsettled != nil || err != nil {
 		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)
 	}
@@ -151,24 +151,24 @@ func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 		return nil, a.snapshot(change, issue, nil, "")
 	}
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
-	if skip, err := a.unfit(change, issue, past); skip != nil || err != nil {
+	if skip, err := a.checkFit(change, issue, past); skip != nil || err != nil {
 		return skip, err
 	}
-	told, err := a.ofEarlierRuns(begun)
+	text, err := a.feedbackOnEarlierRuns(begun)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.snapshot(change, issue, begun, told+feedback.Asked(a.rec.Earlier.Asked))
+	return nil, a.snapshot(change, issue, begun, text+feedback.Asked(a.rec.Earlier.Asked))
 }
 
-// ofEarlierRuns decides whether the run continues from the earlier commits, and returns what the prompt tells the agent about
-// earlier runs.
-func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) {
+// feedbackOnEarlierRuns decides whether the run continues from the earlier commits, and returns what the prompt tells the agent
+// about earlier runs.
+func (a *attempt) feedbackOnEarlierRuns(begun journal.History) (text string, err error) {
 	if a.follow != nil {
 		return feedback.Follow(*a.follow, a.base.Name), nil
 	}
 	last, _ := begun.Last()
-	if err := a.anew(a.call.early, last); err != nil {
+	if err := a.startAfreshIfRefused(a.call.early, last); err != nil {
 		return "", err
 	}
 	if a.rec.Without != "" {
@@ -177,8 +177,8 @@ func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) 
 	return feedback.Earlier(begun), nil
 }
 
-// unfit returns the reason why the issue, or the request to follow up, no longer qualifies; nil if it does.
-func (a *attempt) unfit(change context.Context, issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
+// checkFit returns the reason why the issue, or the request to follow up, no longer qualifies; nil if it does.
+func (a *attempt) checkFit(change context.Context, issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
 	w, early := a.w, a.call.early
 	if a.follow != nil {
 		return w.planner.Outdated(*a.follow, issue, past, a.keys), nil
@@ -188,13 +188,13 @@ func (a *attempt) unfit(change context.Context, issue tracker.Issue, past backlo
 	}
 	skip, err := w.planner.Unapproved(early, issue, past)
 	if skip != nil && skip.Code == journal.SkipEdited {
-		err = a.unlabel(change)
+		err = a.unlabelEdited(change)
 	}
 	return skip, err
 }
 
-// unlabel removes the pick-up label that a command has set. The text has changed since, so a person has to approve it.
-func (a *attempt) unlabel(ctx context.Context) error {
+// unlabelEdited removes the pick-up label that a command has set. The text has changed since, so a person has to approve it.
+func (a *attempt) unlabelEdited(ctx context.Context) error {
 	if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		return err
 	}
@@ -203,8 +203,8 @@ func (a *attempt) unlabel(ctx context.Context) error {
 	return a.claim.SetRecord(ctx, tally.Record(t))
 }
 
-// anew makes the run start from the base if people or the policy have refused the earlier commits.
-func (a *attempt) anew(ctx context.Context, last journal.Record) error {
+// startAfreshIfRefused makes the run start from the base if people or the policy have refused the earlier commits.
+func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record) error {
 	w := a.w
 	if last.Verdict.Outcome == journal.PolicyBlocked {
 		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses what run "+last.ID+" had committed"
@@ -229,8 +229,8 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	return nil
 }
 
-// count reads the issue's runs and puts their counts into the record of the next run. known is the record in the claim.
-func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.ClaimRecord) (journal.History, error) {
+// countRuns reads the issue's runs and puts their counts into the record of the next run. known is the record in the claim.
+func (w *Worker) countRuns(ctx context.Context, rec *journal.Record, known worktree.ClaimRecord) (journal.History, error) {
 	runs, err := w.history(ctx, rec.Key)
 	last, _ := runs.Last()
 	rec.Earlier = tally.Newest(last, known)
@@ -243,8 +243,8 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 }
 
 // snapshot stores the present issue in the run's record and sets the label Claimed.
-func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
-	a.issue, a.feedback = issue, told
+func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, feedback string) error {
+	a.issue, a.feedback = issue, feedback
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
@@ -264,10 +264,11 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 	return nil
 }
 
-// refused ends an attempt that was not admitted or got no claim. all means that every issue would fail for the same reason.
-func (a *attempt) refused(err error, all bool) Result {
+// endUnclaimed ends an attempt that was not admitted or got no claim. affectsAll means that every issue would fail for the same
+// reason.
+func (a *attempt) endUnclaimed(err error, affectsAll bool) Result {
 	if capped := admission.Skip(err); capped != nil {
-		return a.skipped(*capped)
+		return a.skipResult(*capped)
 	}
 	after, cancel := workspace.Outlasting(a.call.hard)
 	defer cancel()
@@ -275,48 +276,49 @@ func (a *attempt) refused(err error, all bool) Result {
 	taken, ok := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case ok && forgotten == nil:
-		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
+		return a.skipResult(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
 	case a.call.early.Err() != nil && forgotten == nil:
-		return a.skipped(*a.stopped())
+		return a.skipResult(*a.stopSkip())
 	}
-	r := a.broken(errors.Join(err, forgotten))
-	if all || disk.Unwritable(err) {
+	r := a.faultResult(errors.Join(err, forgotten))
+	if affectsAll || disk.Unwritable(err) {
 		r.Unavailable = err
 	}
 	return r
 }
 
-// givenUp ends an attempt that has a claim but starts no run.
-func (a *attempt) givenUp(skip *journal.Skip, err error) Result {
-	defer a.forget()
-	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
+// endClaimed ends an attempt that has a claim but starts no run.
+func (a *attempt) endClaimed(skip *journal.Skip, err error) Result {
+	defer a.unregister()
+	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
 	after, cancel := workspace.Leaving(asked, a.call.hard)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
 	if err != nil {
-		return a.broken(err)
+		return a.faultResult(err)
 	}
-	return a.skipped(*skip)
+	return a.skipResult(*skip)
 }
 
-// stopped returns the skip for a stop of this attempt alone, or of the whole call.
-func (a *attempt) stopped() *journal.Skip {
-	if a.on.soft.Err() != nil && a.call.soft.Err() == nil {
+// stopSkip returns the skip for a stop of this attempt alone, or of the whole call.
+func (a *attempt) stopSkip() *journal.Skip {
+	if a.handle.soft.Err() != nil && a.call.soft.Err() == nil {
 		return &journal.Skip{Code: journal.SkipAsked}
 	}
 	return &journal.Skip{Code: journal.SkipStopped}
 }
 
-// unpick removes the pick-up label if StopUnlabels is set and a person's stop has ended the attempt. A run would do the same.
-func (a *attempt) unpick(not Result) {
+// unlabelStopped removes the pick-up label if StopUnlabels is set and a person's stop has ended the attempt. A run would do the
+// same.
+func (a *attempt) unlabelStopped(result Result) {
 	var why journal.Facts
-	halt.Note(&why, context.Cause(a.on.soft))
-	ended := why.Stop == journal.StopAsked && (not.Skip.Code == journal.SkipAsked || not.Err != nil)
+	halt.Note(&why, context.Cause(a.handle.soft))
+	ended := why.Stop == journal.StopAsked && (result.Skip.Code == journal.SkipAsked || result.Err != nil)
 	if !ended || !a.w.c.Run.StopUnlabels || a.follow != nil || len(a.w.c.Require) == 0 {
 		return
 	}
-	after, cancel := workspace.Leaving(a.on.soft, a.call.hard)
+	after, cancel := workspace.Leaving(a.handle.soft, a.call.hard)
 	defer cancel()
 	if err := a.w.c.Run.Tracker.Change(after, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		text := fmt.Sprintf("its label %s is left, though it was stopped; take it away: %v", a.w.c.Require[0], err)
@@ -324,18 +326,18 @@ func (a *attempt) unpick(not Result) {
 	}
 }
 
-// forget removes the registration of an attempt that starts no run.
-func (a *attempt) forget() {
-	a.begun()
+// unregister removes the registration of an attempt that starts no run.
+func (a *attempt) unregister() {
+	a.stopPolling()
 	if err := journal.StopObeyed(a.rec); err != nil {
 		a.w.c.Run.Log.Warn("request to stop not removed", "error", err)
 	}
-	a.w.forget(a.on)
+	a.w.unregister(a.handle)
 }
 
-// broken returns the result for a fault of this host or the repository.
-func (a *attempt) broken(err error) Result {
-	r := a.skipped(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
+// faultResult returns the result for a fault of this host or the repository.
+func (a *attempt) faultResult(err error) Result {
+	r := a.skipResult(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	r.Err = err
 	if publish.Unreachable(err) {
 		r.Unavailable = err
@@ -343,6 +345,6 @@ func (a *attempt) broken(err error) Result {
 	return r
 }
 
-func (a *attempt) skipped(s journal.Skip) Result {
+func (a *attempt) skipResult(s journal.Skip) Result {
 	return Result{Issue: a.issue, Record: a.rec, Skip: &s, Finished: a.finished}
 }

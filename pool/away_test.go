@@ -126,13 +126,13 @@ func TestRemoteBack(t *testing.T) {
 	}
 }
 
-// deaf is a tracker that does not answer while off is set.
-type deaf struct {
+// unreachableTracker is a tracker that does not answer while off is set.
+type unreachableTracker struct {
 	tracker.Tracker
 	off *atomic.Bool
 }
 
-func (d deaf) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+func (d unreachableTracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	if d.off.Load() {
 		return tracker.Listing{}, &tracker.UnavailableError{Err: errors.New("502")}
 	}
@@ -144,7 +144,7 @@ func TestOutageDuringARun(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	off, told := &atomic.Bool{}, make(chan string, 100)
-	g.Config.Run.Tracker, g.Config.Refresh = deaf{g.Config.Run.Tracker, off}, 20*time.Millisecond
+	g.Config.Run.Tracker, g.Config.Refresh = unreachableTracker{g.Config.Run.Tracker, off}, 20*time.Millisecond
 	seen := g.onEvent
 	g.onEvent = func(e journal.Event) {
 		if seen(e); e.Kind == journal.EventProblem {
@@ -284,13 +284,13 @@ func TestEndMeetsAnOutageAtTheLimit(t *testing.T) {
 	}
 }
 
-// before calls a hook before each claim.
-type before struct {
+// hookedClaims calls a hook before each claim.
+type hookedClaims struct {
 	*worktree.Repo
 	hook func(key string)
 }
 
-func (b before) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+func (b hookedClaims) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
 	b.hook(key)
 	return b.Repo.Claim(ctx, key, h, ttl)
 }
@@ -303,7 +303,7 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 	var once sync.Once
 	on, told := make(chan bool), make(chan string, 100)
 	g.Config.Refresh = 20 * time.Millisecond
-	g.Config.Claims = before{g.Config.Run.Repo, func(key string) {
+	g.Config.Claims = hookedClaims{g.Config.Run.Repo, func(key string) {
 		if key == "b" {
 			once.Do(func() { <-on; faults.Store(-1) })
 		}
@@ -344,7 +344,7 @@ func TestNamedIssuesAreGoneAfterAnOutage(t *testing.T) {
 	var once sync.Once
 	on := make(chan bool)
 	g.Config.Refresh, g.Config.Parallel = 20*time.Millisecond, 2
-	g.Config.Claims = before{g.Config.Run.Repo, func(key string) {
+	g.Config.Claims = hookedClaims{g.Config.Run.Repo, func(key string) {
 		if key == "b" {
 			once.Do(func() { <-on; faults.Store(-1) })
 		}
@@ -447,13 +447,13 @@ func TestNoBranchForRequests(t *testing.T) {
 	}
 }
 
-// slow is a tracker that calls a hook before it lists.
-type slow struct {
+// hookedTracker is a tracker that calls a hook before it lists.
+type hookedTracker struct {
 	tracker.Tracker
 	hook func()
 }
 
-func (s slow) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+func (s hookedTracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	s.hook()
 	return s.Tracker.List(ctx, q)
 }
@@ -467,7 +467,7 @@ func TestSweepEndsWhileListing(t *testing.T) {
 	var p *pool.Pool
 	var lists atomic.Int32
 	g.Config.Refresh = 20 * time.Millisecond
-	g.Config.Run.Tracker = slow{g.Config.Run.Tracker, func() {
+	g.Config.Run.Tracker = hookedTracker{g.Config.Run.Tracker, func() {
 		if lists.Add(1) != 2 {
 			return
 		}

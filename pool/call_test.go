@@ -15,8 +15,8 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &Worker{bus: journal.NewBus(nil)}
-		w.life, w.kill = context.WithCancelCause(t.Context())
-		s, done := w.call(t.Context(), nil)
+		w.lifetime, w.kill = context.WithCancelCause(t.Context())
+		s, done := w.beginCall(t.Context(), nil)
 		w.Kill()
 		start := time.Now()
 		for range 10 {

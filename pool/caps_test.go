@@ -42,19 +42,19 @@ func serveModel(t *testing.T) (url string, answers *atomic.Int64) {
 	return s.URL, answers
 }
 
-// greedy is an agent that queries its model until it is refused.
-type greedy struct{ keyed }
+// greedyAgent is an agent that queries its model until it is refused.
+type greedyAgent struct{ loginAgent }
 
-func newGreedy() greedy { return greedy{keyed{login: func() error { return nil }}} }
+func newGreedyAgent() greedyAgent { return greedyAgent{loginAgent{login: func() error { return nil }}} }
 
-func (g greedy) Describe() agents.Description {
-	d := g.keyed.Describe()
+func (g greedyAgent) Describe() agents.Description {
+	d := g.loginAgent.Describe()
 	d.Login = agents.Login{Keys: []agents.Key{{Env: "GREEDY_KEY"}}}
 	return d
 }
 
-// metering is a provider with ralph's egress proxy, in which a greedy agent runs.
-type metering struct{ proxied }
+// metering is a provider with ralph's egress proxy, in which a greedyAgent runs.
+type metering struct{ proxyProvider }
 
 func (p metering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	socket := spec.Egress
@@ -116,8 +116,8 @@ func (f *fixture) withGreedy(caps ledger.Caps) (answers *atomic.Int64) {
 	f.t.Helper()
 	url, answers := serveModel(f.t)
 	c := &f.Config.Run
-	c.Agent, c.Options = newGreedy(), agents.Options{Command: []string{"greedy"}}
-	c.Sandboxes, c.Caps = metering{proxied{c.Sandboxes}}, caps
+	c.Agent, c.Options = newGreedyAgent(), agents.Options{Command: []string{"greedy"}}
+	c.Sandboxes, c.Caps = metering{proxyProvider{c.Sandboxes}}, caps
 	c.Network.Upstream, c.Network.User = url, agents.User{Env: []string{"GREEDY_KEY=x"}}
 	return answers
 }
@@ -260,13 +260,15 @@ func TestUsageAfterTheWork(t *testing.T) {
 	}
 }
 
-// boasting is a greedy agent that states its usage.
-type boasting struct {
-	greedy
+// reportingAgent is a greedyAgent that states its usage.
+type reportingAgent struct {
+	greedyAgent
 	used agents.Usage
 }
 
-func (b boasting) NewDecoder() agents.Decoder { return tellingDecoder{b.greedy.NewDecoder(), b.used} }
+func (b reportingAgent) NewDecoder() agents.Decoder {
+	return usageDecoder{b.greedyAgent.NewDecoder(), b.used}
+}
 
 func tokens(u agents.Usage) [2]int64 { return [...]int64{u.Input, u.Output} }
 
@@ -275,7 +277,7 @@ func tokens(u agents.Usage) [2]int64 { return [...]int64{u.Input, u.Output} }
 func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
-	f.reviewed(yes, 2)
+	f.withReviewer(yes, 2)
 	f.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")
 	f.commit("a file to add to")
 	f.onStage(journal.StageVerify, func(journal.Record) {
@@ -285,8 +287,8 @@ func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
 	url, answers := serveModel(t)
 	c := &f.Config.Run
 	c.Publish = journal.PublishMerge
-	c.Sandboxes, c.Network.Upstream, c.Network.User = metering{proxied{c.Sandboxes}}, url, agents.User{Env: []string{"GREEDY_KEY=x"}}
-	c.Agent, c.Review.Agent = telling{used: agents.Usage{Input: 100}}, boasting{newGreedy(), agents.Usage{Input: 900, Output: 1}}
+	c.Sandboxes, c.Network.Upstream, c.Network.User = metering{proxyProvider{c.Sandboxes}}, url, agents.User{Env: []string{"GREEDY_KEY=x"}}
+	c.Agent, c.Review.Agent = usageAgent{used: agents.Usage{Input: 100}}, reportingAgent{newGreedyAgent(), agents.Usage{Input: 900, Output: 1}}
 	c.Review.Options.Command = append(c.Review.Options.Command, asksFirst)
 	r := f.one()
 	seen, unseen := agents.Usage{Input: 2 * (tokensOfAnswer - 1), Output: 2}, agents.Usage{Input: 2 * (900 - tokensOfAnswer + 1)}

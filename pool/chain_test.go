@@ -15,9 +15,9 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// quota is an agent that may do a number of iterations, and then reports a limit with its end. Each iteration adds a line with
-// the agent's name to a file. The work is done once the file has four lines.
-type quota struct {
+// quotaAgent is an agent that may do a number of iterations, and then reports a limit with its end. Each iteration adds a line
+// with the agent's name to a file. The work is done once the file has four lines.
+type quotaAgent struct {
 	agents.Command
 	name  string
 	reset time.Time
@@ -27,14 +27,14 @@ type quota struct {
 	out  *bool
 }
 
-func newQuota(name string, left int, reset time.Time) quota {
-	return quota{name: name, reset: reset, mu: &sync.Mutex{}, left: &left, out: new(bool)}
+func newQuotaAgent(name string, left int, reset time.Time) quotaAgent {
+	return quotaAgent{name: name, reset: reset, mu: &sync.Mutex{}, left: &left, out: new(bool)}
 }
 
-func (q quota) Name() string                 { return q.name }
-func (q quota) Describe() agents.Description { return agents.Description{Program: "sh"} }
+func (q quotaAgent) Name() string                 { return q.name }
+func (q quotaAgent) Describe() agents.Description { return agents.Description{Program: "sh"} }
 
-func (q quota) Invocation(r agents.Request) (agents.Invocation, error) {
+func (q quotaAgent) Invocation(r agents.Request) (agents.Invocation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	script := `cat >/dev/null; echo ` + q.name + ` >> work; git add work; git commit -qm "work of ` + q.name + `"; test $(wc -l < work) -lt 4 || echo "<promise>COMPLETE</promise>"`
@@ -46,7 +46,7 @@ func (q quota) Invocation(r agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"sh", "-c", script}, Stdin: r.Prompt, Env: append(r.Options.Env, r.Vars...)}, nil
 }
 
-func (q quota) NewDecoder() agents.Decoder {
+func (q quotaAgent) NewDecoder() agents.Decoder {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if *q.out {
@@ -79,7 +79,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
 	now := time.Now().Truncate(time.Second)
-	a, b, c := newQuota("a", 1, now.Add(3*time.Hour)), newQuota("b", 1, now.Add(time.Hour)), newQuota("c", 3, now.Add(2*time.Hour))
+	a, b, c := newQuotaAgent("a", 1, now.Add(3*time.Hour)), newQuotaAgent("b", 1, now.Add(time.Hour)), newQuotaAgent("c", 3, now.Add(2*time.Hour))
 	f.Config.Run.Agent, f.Config.Run.Options = a, agents.Options{}
 	f.Config.Run.Next = agents.Chain{{Agent: b}, {Agent: c}}
 	f.Config.Run.MaxIterations, f.Config.Parallel = 4, 1
@@ -126,7 +126,7 @@ func TestChain(t *testing.T) {
 	// A run by another agent does not end the wait of these agents.
 	usual := f.Config
 	f.Config = f.again()
-	f.Config.Run.Agent, f.Config.Run.Options, f.Config.Run.Next = newQuota("d", 4, now), agents.Options{}, nil
+	f.Config.Run.Agent, f.Config.Run.Options, f.Config.Run.Next = newQuotaAgent("d", 4, now), agents.Options{}, nil
 	if r := f.one(); r.Key != "two" || r.Verdict.Outcome != journal.Succeeded || by(r) != "d" && by(r) != "d d d" && by(r) != "d d" {
 		t.Errorf("another agent: %s by %s, %+v", r.Verdict.Outcome, by(r), r.Verdict.Reason)
 	}
@@ -152,7 +152,7 @@ func (f *fixture) again() (c pool.Config) {
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	small, large := newQuota("small", 9, time.Time{}), newQuota("large", 9, time.Time{})
+	small, large := newQuotaAgent("small", 9, time.Time{}), newQuotaAgent("large", 9, time.Time{})
 	f.Config.Run.Agent, f.Config.Run.Options = small, agents.Options{}
 	f.Config.Run.Attempts = agents.Chain{{Agent: small}, {Agent: large}}
 	f.Config.Run.MaxIterations, f.Config.Run.Retry = 1, journal.Limits{MaxAttempts: 3, Backoff: -1}
@@ -173,8 +173,8 @@ func TestAttempts(t *testing.T) {
 func TestFewerRunsAfterARefusal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	f.Config.Run.Agent, f.Config.Run.Options = limited{name: "x"}, agents.Options{Model: "large"}
-	f.Config.Run.Next = agents.Chain{{Agent: newQuota("x", 9, time.Time{})}}
+	f.Config.Run.Agent, f.Config.Run.Options = limitedAgent{name: "x"}, agents.Options{Model: "large"}
+	f.Config.Run.Next = agents.Chain{{Agent: newQuotaAgent("x", 9, time.Time{})}}
 	f.Config.Run.MaxIterations = 4
 	f.issue("a")
 	s := f.sweep(t.Context())

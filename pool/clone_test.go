@@ -301,7 +301,7 @@ func TestClaimThatNamesNoRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	const day = "20260102"
-	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
+	f.Config.Run.Sandboxes = reapingProvider{newBindingProvider(nil), func(run string) error {
 		if run == day {
 			return errors.New("ended " + run)
 		}

@@ -302,7 +302,7 @@ func TestRoundOfARequestThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.withRemote()
-	f.Config.Run.Tracker = &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	f.Config.Run.Tracker = &reviewedForge{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Publish = journal.PublishRequest
 	h := f.forum()
 	f.issue("a")

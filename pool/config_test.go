@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// pointed is an agent that is a pointer.
-type pointed struct{ agents.Command }
+// pointerAgent is an agent that is a pointer.
+type pointerAgent struct{ agents.Command }
 
 // A nil pointer as a part, or a repository that was not opened, is refused by name, so that it does not end the first sweep.
 func TestPartsThatAreNilAreRefused(t *testing.T) {
@@ -23,10 +23,10 @@ func TestPartsThatAreNilAreRefused(t *testing.T) {
 		"Store":             func(c *pool.Config) { c.Run.Store = (*sqlite.Store)(nil) },
 		"Sandboxes":         func(c *pool.Config) { c.Run.Sandboxes = (*sandboxes.None)(nil) },
 		"Run.Tracker":       func(c *pool.Config) { c.Run.Tracker = (*local.Tracker)(nil) },
-		"Run.Agent":         func(c *pool.Config) { c.Run.Agent = (*pointed)(nil) },
-		"Next[0].Agent":     func(c *pool.Config) { c.Run.Next = agents.Chain{{Agent: (*pointed)(nil)}} },
-		"Attempts[0].Agent": func(c *pool.Config) { c.Run.Attempts = agents.Chain{{Agent: (*pointed)(nil)}} },
-		"Review.Agent":      func(c *pool.Config) { c.Run.Review.Agent = (*pointed)(nil) },
+		"Run.Agent":         func(c *pool.Config) { c.Run.Agent = (*pointerAgent)(nil) },
+		"Next[0].Agent":     func(c *pool.Config) { c.Run.Next = agents.Chain{{Agent: (*pointerAgent)(nil)}} },
+		"Attempts[0].Agent": func(c *pool.Config) { c.Run.Attempts = agents.Chain{{Agent: (*pointerAgent)(nil)}} },
+		"Review.Agent":      func(c *pool.Config) { c.Run.Review.Agent = (*pointerAgent)(nil) },
 		"Claims":            func(c *pool.Config) { c.Claims = (*worktree.Repo)(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,8 +87,8 @@ func (f *forge) OpenRequest(_ context.Context, r tracker.Request) (tracker.Reque
 	return tracker.RequestRef{Number: 1, URL: "https://forge.example/1", Draft: r.Draft}, nil
 }
 
-// mortal is a journal whose process dies at one of its saves.
-type mortal struct {
+// mortalJournal is a journal whose process dies at one of its saves.
+type mortalJournal struct {
 	*journaltest.Memory
 	last  int  // the number of the save at which it dies
 	store bool // whether that save is still stored
@@ -104,7 +104,7 @@ type mortal struct {
 // deadPID belongs to no process: it is above the range of Linux and macOS.
 const deadPID = 1 << 30
 
-func (m *mortal) Save(ctx context.Context, r journal.Record) error {
+func (m *mortalJournal) Save(ctx context.Context, r journal.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saves++
@@ -128,7 +128,7 @@ func (m *mortal) Save(ctx context.Context, r journal.Record) error {
 }
 
 // kill ends the process here.
-func (m *mortal) kill() {
+func (m *mortalJournal) kill() {
 	m.mu.Lock()
 	m.dead = true
 	m.mu.Unlock()
@@ -138,11 +138,11 @@ func (m *mortal) kill() {
 
 // dieAt sweeps with a process that dies at a save, counted from 1. It returns its journal, and whether it died. begin receives
 // the journal before the sweep.
-func (f *fixture) dieAt(save int, stored bool, begin ...func(*mortal)) (journaled *mortal, died bool) {
+func (f *fixture) dieAt(save int, stored bool, begin ...func(*mortalJournal)) (journaled *mortalJournal, died bool) {
 	f.t.Helper()
 	ctx, die := context.WithCancelCause(f.t.Context())
 	defer die(nil)
-	m := &mortal{Memory: &f.store.Memory, last: save, store: stored, die: func() { die(nil) }}
+	m := &mortalJournal{Memory: &f.store.Memory, last: save, store: stored, die: func() { die(nil) }}
 	for _, b := range begin {
 		b(m)
 	}

@@ -17,21 +17,23 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// disks is a provider whose sandboxes have disks: without its disk the work of a run is lost. While it is broken, no import works
-// and no sandbox closes.
-type disks struct {
-	binding
+// diskProvider is a provider whose sandboxes have disks: without its disk the work of a run is lost. While it is broken, no
+// import works and no sandbox closes.
+type diskProvider struct {
+	bindingProvider
 	dir    string // one folder for each disk, with the initial files and repository
 	broken *atomic.Bool
 }
 
-func newDisks(t *testing.T) disks { return disks{newBinding(nil), t.TempDir(), new(atomic.Bool)} }
+func newDiskProvider(t *testing.T) diskProvider {
+	return diskProvider{newBindingProvider(nil), t.TempDir(), new(atomic.Bool)}
+}
 
-func (disks) Capabilities() sandboxes.Capabilities {
+func (diskProvider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Copy, Isolation: sandboxes.Namespaces}
 }
 
-func (d disks) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (d diskProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	disk := filepath.Join(d.dir, spec.Run)
 	if _, err := os.Stat(disk); err != nil {
 		err := os.Mkdir(disk, 0o700)
@@ -42,12 +44,12 @@ func (d disks) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox
 			return nil, err
 		}
 	}
-	box, err := d.binding.Open(ctx, spec)
+	box, err := d.bindingProvider.Open(ctx, spec)
 	return diskBox{box, d, spec.Run}, err
 }
 
 // Reap removes the disk.
-func (d disks) Reap(_ context.Context, run string) error {
+func (d diskProvider) Reap(_ context.Context, run string) error {
 	disk := filepath.Join(d.dir, run)
 	if _, err := os.Stat(disk); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -66,7 +68,7 @@ func (d disks) Reap(_ context.Context, run string) error {
 
 type diskBox struct {
 	sandboxes.Sandbox
-	d   disks
+	d   diskProvider
 	run string
 }
 
@@ -91,7 +93,7 @@ func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "")
-			d := newDisks(t)
+			d := newDiskProvider(t)
 			f.Config.Run.Sandboxes = d
 			j := f.job(job.StrategyBranch)
 			j.Branch = "topic"
@@ -124,7 +126,7 @@ func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 // Work of a dead job in a kept worktree is imported, even if an earlier job has made the worktree.
 func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 	t.Parallel()
-	for name, p := range map[string]sandboxes.Provider{"bind": newBinding(nil), "copy": newDisks(t)} {
+	for name, p := range map[string]sandboxes.Provider{"bind": newBindingProvider(nil), "copy": newDiskProvider(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "")
@@ -148,27 +150,28 @@ func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 	}
 }
 
-// shattering is a provider with disks, one of whose sandboxes breaks at a gate. Closing a broken sandbox leaves its disk.
-type shattering struct {
-	disks
+// breakingDiskProvider is a provider with disks, one of whose sandboxes breaks at a gate. Closing a broken sandbox leaves its
+// disk.
+type breakingDiskProvider struct {
+	diskProvider
 	gates *atomic.Int32 // number of gates until then
 }
 
-func (s shattering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := s.disks.Open(ctx, spec)
+func (s breakingDiskProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.diskProvider.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return &shatteringBox{box.(diskBox), s.gates, false}, nil
+	return &breakingDiskBox{box.(diskBox), s.gates, false}, nil
 }
 
-type shatteringBox struct {
+type breakingDiskBox struct {
 	diskBox
 	gates  *atomic.Int32
 	broken bool
 }
 
-func (b *shatteringBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b *breakingDiskBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if slices.Contains(cmd.Argv, "exit 0 # gate") && b.gates.Add(-1) == 0 {
 		b.broken = true
 	}
@@ -178,7 +181,7 @@ func (b *shatteringBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandbo
 	return b.diskBox.Exec(ctx, cmd)
 }
 
-func (b *shatteringBox) Close(ctx context.Context) error {
+func (b *breakingDiskBox) Close(ctx context.Context) error {
 	if b.broken {
 		return b.Sandbox.Close(ctx)
 	}
@@ -192,7 +195,7 @@ func TestDiskOfASandboxThatBroke(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			s := shattering{newDisks(t), new(atomic.Int32)}
+			s := breakingDiskProvider{newDiskProvider(t), new(atomic.Int32)}
 			s.gates.Store(int32(at + 1))
 			f.Config.Run.Sandboxes, f.Config.Run.Gate = s, lines("exit 0 # gate")
 			f.issue("a")

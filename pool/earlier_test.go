@@ -12,17 +12,17 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// renamed is a silent provider with another name.
-type renamed struct{ *silent }
+// renamedProvider is a silentProvider with another name.
+type renamedProvider struct{ *silentProvider }
 
-func (renamed) Name() string { return "renamed" }
+func (renamedProvider) Name() string { return "renamed" }
 
 // The provider of a dead run's sandbox ends what the run has left there, whatever provider runs have now.
 func TestRecoverFromAnotherSandbox(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes, f.Config.Run.Earlier = newBinding(nil), sandboxes.NewRegistry(renamed{s})
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
+	f.Config.Run.Sandboxes, f.Config.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
 	f.issue("a")
 	id := f.one().ID
 	f.issue("a")
@@ -47,8 +47,8 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "")
-			s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
-			f.Config.Run.Sandboxes = renamed{s}
+			s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
+			f.Config.Run.Sandboxes = renamedProvider{s}
 			j := f.job(job.StrategyBranch)
 			j.Branch = "topic"
 			do(t, j) // makes the worktree
@@ -63,7 +63,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			j.Run.Sandboxes, j.Run.Earlier = newBinding(nil), sandboxes.NewRegistry(renamed{s})
+			j.Run.Sandboxes, j.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
 			if res, err := j.Do(t.Context()); err == nil && res.Record.Verdict.Outcome == journal.Succeeded || s.count() != 1 {
 				t.Errorf("it has begun: %+v, %v; %d sandboxes", res.Record, err, s.count())
 			}
@@ -88,7 +88,7 @@ func TestJobWhereWorkIsNotImported(t *testing.T) {
 	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	do(t, j) // makes the worktree
-	m := noting{unimporting{newBinding(nil), new(atomic.Int32)}, new([]string)}
+	m := noting{unimportableProvider{newBindingProvider(nil), new(atomic.Int32)}, new([]string)}
 	j.Run.Sandboxes, j.Run.Options.Command[2] = m, commits
 	for range 3 {
 		if res, err := j.Do(t.Context()); err != nil || res.Record.Verdict.Outcome == journal.Succeeded {
@@ -105,7 +105,7 @@ func TestJobWhereWorkIsNotImported(t *testing.T) {
 
 // noting records the runs whose sandboxes are removed.
 type noting struct {
-	unimporting
+	unimportableProvider
 	runs *[]string
 }
 

@@ -14,30 +14,30 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// losing is a binding whose first sandbox or command with certain words fails; a command fails only after its work, and if a file
-// exists.
-type losing struct {
-	binding
+// failingProvider is a bindingProvider whose first sandbox or command with certain words fails; a command fails only after its
+// work, and if a file exists.
+type failingProvider struct {
+	bindingProvider
 	words string
 	file  string // empty: no file is needed
 	err   error
 	lost  *atomic.Bool
 }
 
-func (l losing) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (l failingProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if strings.Contains(spec.Run, l.words) && l.lost.CompareAndSwap(false, true) {
 		return nil, l.err
 	}
-	box, err := l.binding.Open(ctx, spec)
-	return losingBox{box, l}, err
+	box, err := l.bindingProvider.Open(ctx, spec)
+	return failingBox{box, l}, err
 }
 
-type losingBox struct {
+type failingBox struct {
 	sandboxes.Sandbox
-	l losing
+	l failingProvider
 }
 
-func (b losingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b failingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	exit, err := b.Sandbox.Exec(ctx, cmd)
 	_, missing := os.Stat(b.l.file)
 	if strings.Contains(strings.Join(cmd.Argv, " "), b.l.words) && (b.l.file == "" || missing == nil) && b.l.lost.CompareAndSwap(false, true) {
@@ -62,7 +62,7 @@ func TestEngineAwayDuringARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			f.Config.Run.Sandboxes = losing{newBinding(nil), "git commit", "", tt.err, new(atomic.Bool)}
+			f.Config.Run.Sandboxes = failingProvider{newBindingProvider(nil), "git commit", "", tt.err, new(atomic.Bool)}
 			f.Config.Parallel = 1
 			f.issue("a")
 			f.issue("b")
@@ -91,7 +91,7 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 	agents := filepath.Join(t.TempDir(), "agents")
 	f.Config.Run.Env = append(os.Environ(), "AGENTS="+agents)
 	f.Config.Run.Gate = lines("true the gate")
-	f.Config.Run.Sandboxes = losing{newBinding(nil), "true the gate", agents, fmt.Errorf("run sh: %w", sandboxes.ErrAway), new(atomic.Bool)}
+	f.Config.Run.Sandboxes = failingProvider{newBindingProvider(nil), "true the gate", agents, fmt.Errorf("run sh: %w", sandboxes.ErrAway), new(atomic.Bool)}
 	f.issue("a")
 	for i, want := range []journal.Outcome{journal.EnvironmentUnavailable, journal.Succeeded} {
 		s := f.sweep(t.Context())
@@ -109,15 +109,15 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 func TestEngineAwayDuringAReview(t *testing.T) {
 	t.Parallel()
 	away := fmt.Errorf("run sh: %w: broken", sandboxes.ErrAway)
-	for name, l := range map[string]losing{
+	for name, l := range map[string]failingProvider{
 		"before": {words: "-review", err: errors.New("no daemon runs")},
 		"while":  {words: ": review", err: away},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, listens)
-			f.reviewed(`: review; `+yes, 2)
-			l.binding, l.lost = newBinding(nil), new(atomic.Bool)
+			f.withReviewer(`: review; `+yes, 2)
+			l.bindingProvider, l.lost = newBindingProvider(nil), new(atomic.Bool)
 			f.Config.Run.Sandboxes = l
 			r := f.one()
 			if v := r.Facts.Review; !l.lost.Load() || r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Accepted || v.Round != 1 {

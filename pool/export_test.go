@@ -10,4 +10,4 @@ import (
 func (w *Worker) Disk() *disk.Guard { return w.disk }
 
 // TellAfter sets the time after which a wait for the remote is reported.
-func (w *Worker) TellAfter(d time.Duration) { w.slow = d }
+func (w *Worker) TellAfter(d time.Duration) { w.reportWaitAfter = d }

@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// reviewed is a forge with a review of ralph's request for an issue.
-type reviewed struct {
+// reviewedForge is a forge with a review of ralph's request for an issue.
+type reviewedForge struct {
 	*forge
 
 	review   time.Time // zero: there is none
@@ -24,7 +24,7 @@ type reviewed struct {
 	answered time.Time // the last result of FollowUpQuery.Answered
 }
 
-func (r *reviewed) FollowUps(ctx context.Context, q tracker.FollowUpQuery) (out []tracker.FollowUp, err error) {
+func (r *reviewedForge) FollowUps(ctx context.Context, q tracker.FollowUpQuery) (out []tracker.FollowUp, err error) {
 	if r.answered, err = q.Answered(ctx, "a"); err != nil || !r.review.After(r.answered) {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func TestConflictNamesTheBase(t *testing.T) {
 	prompt := filepath.Join(t.TempDir(), "prompt")
 	f := newFixture(t, "cat > "+prompt+"; date >> a.txt; git add -A; git commit -qm work"+done)
 	f.withRemote()
-	host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}, conflict: true}
+	host := &reviewedForge{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}, conflict: true}
 	f.Config.Run.Publish, f.Config.Run.Tracker = journal.PublishRequest, host
 	f.issue("a")
 	f.one()
@@ -62,7 +62,7 @@ func TestReviewIsAnswered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.withRemote()
-	host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	host := &reviewedForge{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Publish, f.Config.Run.Tracker, f.Config.Run.Gate = journal.PublishRequest, host, lines("test -f a.txt")
 	f.issue("a")
 	first := f.one()
@@ -90,21 +90,21 @@ func TestReviewIsAnswered(t *testing.T) {
 	}
 }
 
-// unlisted is such a forge that lists only issues with the pick-up label, and has a review until it is answered.
-type unlisted struct {
-	*reviewed
+// unlistedForge is such a forge that lists only issues with the pick-up label, and has a review until it is answered.
+type unlistedForge struct {
+	*reviewedForge
 	asks atomic.Bool
 }
 
-func (u *unlisted) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
+func (u *unlistedForge) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	if !u.asks.Load() {
 		return nil, nil
 	}
-	return u.reviewed.FollowUps(ctx, q)
+	return u.reviewedForge.FollowUps(ctx, q)
 }
 
-func (u *unlisted) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
-	l, err := u.reviewed.List(ctx, q)
+func (u *unlistedForge) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	l, err := u.reviewedForge.List(ctx, q)
 	l.Issues = slices.DeleteFunc(l.Issues, func(i tracker.Issue) bool { return !i.HasLabel("no-human") })
 	return l, err
 }
@@ -115,7 +115,7 @@ func TestFollowUpCountsForLabels(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	g.withRemote()
-	host := &unlisted{reviewed: &reviewed{forge: &forge{Tracker: g.Config.Run.Tracker, requests: map[string]int{}}}}
+	host := &unlistedForge{reviewedForge: &reviewedForge{forge: &forge{Tracker: g.Config.Run.Tracker, requests: map[string]int{}}}}
 	host.review = time.Now().Add(time.Hour) // the forge's clock is ahead
 	g.Config.Run.Publish, g.Config.Run.Tracker = journal.PublishRequest, host
 	g.Config.Parallel, g.Config.ByLabel, g.Config.AllowOverlap = 4, schedule.Limits{"db": 1}, true
@@ -157,7 +157,7 @@ func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.withRemote()
-	host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	host := &reviewedForge{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Publish, f.Config.Run.Tracker, f.Config.Exclude = journal.PublishRequest, host, []string{"frozen"}
 	h := f.forum()
 	f.issue("a")
@@ -192,15 +192,15 @@ func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
 	}
 }
 
-// secret is a tracker whose issues become confidential.
-type secret struct {
+// confidentialTracker is a tracker whose issues become confidential.
+type confidentialTracker struct {
 	tracker.Tracker
 	on atomic.Bool
 }
 
-func (s *secret) Unwrap() tracker.Tracker { return s.Tracker }
+func (s *confidentialTracker) Unwrap() tracker.Tracker { return s.Tracker }
 
-func (s *secret) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (s *confidentialTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	i, err := s.Tracker.Get(ctx, key)
 	i.Confidential = s.on.Load()
 	return i, err
@@ -214,8 +214,8 @@ func TestConfidentialIssue(t *testing.T) {
 		for _, follows := range []bool{false, true} {
 			f := newFixture(t, "cat > /dev/null; date >> a.txt; git add -A; git commit -qm work"+done)
 			remote := f.withRemote()
-			host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
-			sly := &secret{Tracker: host}
+			host := &reviewedForge{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+			sly := &confidentialTracker{Tracker: host}
 			f.Config.Run.Publish, f.Config.Run.Tracker = how, sly
 			f.issue("a")
 			if follows && how != journal.PublishRequest {

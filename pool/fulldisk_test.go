@@ -12,15 +12,15 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// unsaved is a journal that fails to store runs while err is set.
-type unsaved struct {
+// failingJournal is a journal that fails to store runs while err is set.
+type failingJournal struct {
 	journal.Store
 	err   error
 	calls atomic.Int32
 	works atomic.Bool
 }
 
-func (u *unsaved) Save(ctx context.Context, r journal.Record) error {
+func (u *failingJournal) Save(ctx context.Context, r journal.Record) error {
 	if !u.works.Load() {
 		u.calls.Add(1)
 		return &fs.PathError{Op: "write", Path: "somewhere", Err: u.err}
@@ -40,7 +40,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 			for _, key := range []string{"a", "b", "c"} {
 				f.issue(key)
 			}
-			store := &unsaved{Store: f.store, err: err}
+			store := &failingJournal{Store: f.store, err: err}
 			f.Config.Run.Store, f.Config.Parallel = store, 1
 			s := f.sweep(t.Context())
 			if len(s.Runs) != 0 || len(s.Broken) != 1 || store.calls.Load() != 1 || !errors.Is(s.Unavailable, err) {

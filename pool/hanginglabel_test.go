@@ -32,7 +32,7 @@ func TestStopWhileTheLabelHangs(t *testing.T) {
 			f.Config.Run.StopGrace, f.Config.Run.Labels.Claimed = time.Second, "claimed"
 			f.issue("a")
 			usual := f.Config.Run.Tracker
-			h := hung{usual, "change", make(chan struct{}, 100)}
+			h := hangingTracker{usual, "change", make(chan struct{}, 100)}
 			f.Config.Run.Tracker = h
 			ctx, stop := context.WithCancelCause(t.Context())
 			defer stop(nil)

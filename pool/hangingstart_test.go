@@ -174,7 +174,7 @@ func TestStopWhileAStrayClaimIsReleased(t *testing.T) {
 func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	h := hung{f.Config.Run.Tracker, "get", make(chan struct{}, 100)}
+	h := hangingTracker{f.Config.Run.Tracker, "get", make(chan struct{}, 100)}
 	f.Config.Run.Tracker = h
 	p := f.pool()
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -77,12 +77,12 @@ func TestSignedCommits(t *testing.T) {
 	}
 }
 
-// account is a tracker on which ralph has its own account.
-type account struct{ tracker.Tracker }
+// accountTracker is a tracker on which ralph has its own account.
+type accountTracker struct{ tracker.Tracker }
 
-func (a account) Unwrap() tracker.Tracker { return a.Tracker }
+func (a accountTracker) Unwrap() tracker.Tracker { return a.Tracker }
 
-func (account) Committer(context.Context) (name, email string, err error) {
+func (accountTracker) Committer(context.Context) (name, email string, err error) {
 	return "bot[bot]", "7+bot[bot]@users.noreply.example.com", nil
 }
 
@@ -97,7 +97,7 @@ func TestCommitsOfAnAccount(t *testing.T) {
 		for _, agent := range []string{commits, strings.Replace(commits, "git commit", "git -c author.name=X commit --author='X <x@y>'", 1)} {
 			f := newFixture(t, agent)
 			f.issue("a")
-			f.Config.Run.Tracker, f.Config.Run.Identity = account{f.Config.Run.Tracker}, worktree.Identity{Author: author, SignOff: true}
+			f.Config.Run.Tracker, f.Config.Run.Identity = accountTracker{f.Config.Run.Tracker}, worktree.Identity{Author: author, SignOff: true}
 			if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
 				t.Fatalf("%+v", r.Verdict)
 			}
@@ -187,10 +187,12 @@ func TestIdentityIsHidden(t *testing.T) {
 	f.clean()
 }
 
-// named is an agent that adds its own name to commits.
-type named struct{ agents.Command }
+// namedAgent is an agent that adds its own name to commits.
+type namedAgent struct{ agents.Command }
 
-func (named) Describe() agents.Description { return agents.Description{Mail: "agent@example.invalid"} }
+func (namedAgent) Describe() agents.Description {
+	return agents.Description{Mail: "agent@example.invalid"}
+}
 
 // A report names the people that an agent's commits name, and nobody else.
 func TestClaimedPeople(t *testing.T) {
@@ -214,7 +216,7 @@ func TestClaimedPeople(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, c.script)
 			f.issue("a")
-			f.Config.Run.Agent, f.Config.Run.Identity.CoAuthors = named{}, []identity.Ident{eve}
+			f.Config.Run.Agent, f.Config.Run.Identity.CoAuthors = namedAgent{}, []identity.Ident{eve}
 			f.Config.Run.Publish = journal.PublishMerge
 			r := f.one()
 			want := ""

@@ -43,7 +43,7 @@ func TestJobOnABranch(t *testing.T) {
 	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	for n := 1; n <= 3; n++ {
-		j.Run.Sandboxes = newBinding(nil)
+		j.Run.Sandboxes = newBindingProvider(nil)
 		if n == 3 {
 			j.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{})
 		}
@@ -74,7 +74,7 @@ func TestJobOnALayeredBranch(t *testing.T) {
 		t.Fatalf("layered %t, %v", tree.Layered(), err)
 	}
 	j := f.job(job.StrategyBranch)
-	j.Branch, j.Run.Sandboxes = "topic", newBinding(nil)
+	j.Branch, j.Run.Sandboxes = "topic", newBindingProvider(nil)
 	if res := do(t, j); len(res.Commits) != 1 {
 		t.Errorf("commits %+v", res.Commits)
 	}
@@ -146,7 +146,7 @@ func TestJobsAreChecked(t *testing.T) {
 		job.StrategyUnknown:   func(j *job.Job) { j.Strategy = "x" },
 		job.StrategyNoBranch:  func(j *job.Job) { j.Strategy = job.StrategyBranch },
 		job.StrategyHasBranch: func(j *job.Job) { j.Branch = "x" },
-		job.StrategyNeedsNone: func(j *job.Job) { j.Strategy, j.Run.Sandboxes = job.StrategyHead, newBinding(nil) },
+		job.StrategyNeedsNone: func(j *job.Job) { j.Strategy, j.Run.Sandboxes = job.StrategyHead, newBindingProvider(nil) },
 		job.StrategyCopy:      func(j *job.Job) { j.Strategy, j.Run.Copy = job.StrategyHead, []string{".env"} },
 	} {
 		j := f.job(job.StrategyMerge)
@@ -188,7 +188,7 @@ func TestJobInADirtyWorktree(t *testing.T) {
 func TestCopyOnAReusedBranch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(f.repo, name), []byte(text), 0o600); err != nil {

@@ -10,39 +10,39 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// balky is a provider with disks whose first import fails.
-type balky struct {
-	disks
+// failingImportProvider is a provider with disks whose first import fails.
+type failingImportProvider struct {
+	diskProvider
 	failed *atomic.Bool
 }
 
-func (p balky) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := p.disks.Open(ctx, spec)
+func (p failingImportProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := p.diskProvider.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return &balkyBox{Sandbox: box, p: p}, nil
+	return &failingImportBox{Sandbox: box, p: p}, nil
 }
 
-type balkyBox struct {
+type failingImportBox struct {
 	sandboxes.Sandbox
-	p    balky
+	p    failingImportProvider
 	kept bool
 }
 
-func (b *balkyBox) KeepDisk() string {
+func (b *failingImportBox) KeepDisk() string {
 	b.kept = true
 	return ""
 }
 
-func (b *balkyBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b *failingImportBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if slices.Contains(cmd.Argv, "ralph-import") && !b.p.failed.Swap(true) {
 		return sandboxes.Exit{}, errSilent
 	}
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-func (b *balkyBox) Close(ctx context.Context) error {
+func (b *failingImportBox) Close(ctx context.Context) error {
 	if b.kept {
 		return b.Sandbox.(diskBox).Sandbox.Close(ctx)
 	}
@@ -53,7 +53,7 @@ func (b *balkyBox) Close(ctx context.Context) error {
 func TestDiskOutlivesAFailedImport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	p := balky{newDisks(t), new(atomic.Bool)}
+	p := failingImportProvider{newDiskProvider(t), new(atomic.Bool)}
 	f.Config.Run.Sandboxes, f.Config.Run.MaxIterations = p, 1
 	f.issue("a")
 	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Commits != 1 || !p.failed.Load() {

@@ -14,15 +14,15 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// hung is a tracker one of whose methods returns only when its context ends.
-type hung struct {
+// hangingTracker is a tracker one of whose methods returns only when its context ends.
+type hangingTracker struct {
 	tracker.Tracker
 
 	method string
 	asked  chan struct{}
 }
 
-func (h hung) wait(ctx context.Context, method string) error {
+func (h hangingTracker) wait(ctx context.Context, method string) error {
 	if h.method != method {
 		return nil
 	}
@@ -31,35 +31,35 @@ func (h hung) wait(ctx context.Context, method string) error {
 	return context.Cause(ctx)
 }
 
-func (h hung) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+func (h hangingTracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	if err := h.wait(ctx, "list"); err != nil {
 		return tracker.Listing{}, err
 	}
 	return h.Tracker.List(ctx, q)
 }
 
-func (h hung) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (h hangingTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if err := h.wait(ctx, "get"); err != nil {
 		return tracker.Issue{}, err
 	}
 	return h.Tracker.Get(ctx, key)
 }
 
-func (h hung) Report(ctx context.Context, key string, r tracker.Report) error {
+func (h hangingTracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	if err := h.wait(ctx, "report"); err != nil {
 		return err
 	}
 	return h.Tracker.Report(ctx, key, r)
 }
 
-func (h hung) Change(ctx context.Context, key string, c tracker.Change) error {
+func (h hangingTracker) Change(ctx context.Context, key string, c tracker.Change) error {
 	if err := h.wait(ctx, "change"); err != nil {
 		return err
 	}
 	return h.Tracker.Change(ctx, key, c)
 }
 
-func (h hung) Refused(ctx context.Context, _, _ string) (commit, url string, err error) {
+func (h hangingTracker) Refused(ctx context.Context, _, _ string) (commit, url string, err error) {
 	return "", "", h.wait(ctx, "refused")
 }
 
@@ -79,7 +79,7 @@ func TestKillDoesNotWaitForTheTracker(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t, commits)
 				f.issue("a")
-				h := hung{f.Config.Run.Tracker, method, make(chan struct{}, 100)}
+				h := hangingTracker{f.Config.Run.Tracker, method, make(chan struct{}, 100)}
 				f.Config.Run.Tracker = h
 				p := f.pool()
 				ended := make(chan error)
@@ -118,17 +118,17 @@ func TestKillDoesNotWaitForTheTracker(t *testing.T) {
 	}
 }
 
-// lasting is a provider whose sandboxes do not close until the context ends.
-type lasting struct{ sandboxes.Provider }
+// slowCloseProvider is a provider whose sandboxes do not close until the context ends.
+type slowCloseProvider struct{ sandboxes.Provider }
 
-func (l lasting) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (l slowCloseProvider) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
 	box, err := l.Provider.Open(ctx, s)
-	return lastingBox{box}, err
+	return slowCloseBox{box}, err
 }
 
-type lastingBox struct{ sandboxes.Sandbox }
+type slowCloseBox struct{ sandboxes.Sandbox }
 
-func (b lastingBox) Close(ctx context.Context) error {
+func (b slowCloseBox) Close(ctx context.Context) error {
 	<-ctx.Done()
 	return errors.Join(context.Cause(ctx), b.Sandbox.Close(context.WithoutCancel(ctx)))
 }
@@ -139,7 +139,7 @@ func TestKillLeavesASandboxThatDoesNotClose(t *testing.T) {
 	f := newFixture(t, endless)
 	f.issue("a")
 	sandbox, agent := f.Config.Run.Sandboxes, f.Config.Run.Options.Command
-	f.Config.Run.Sandboxes = lasting{sandbox}
+	f.Config.Run.Sandboxes = slowCloseProvider{sandbox}
 	p := f.pool()
 	f.onStarted(func(string) { p.Kill() })
 	if s, err := p.Sweep(t.Context()); err != nil || len(s.Runs) != 1 || !s.Runs[0].Ended.IsZero() || s.Runs[0].PID != 0 {
@@ -169,7 +169,7 @@ func TestKillBeforeTheSnapshot(t *testing.T) {
 			}
 			f.issue("a")
 			answers := f.Config.Run.Tracker
-			h := hung{answers, "get", make(chan struct{}, 100)}
+			h := hangingTracker{answers, "get", make(chan struct{}, 100)}
 			f.Config.Run.Tracker = h
 			p, ended := f.pool(), make(chan pool.Summary)
 			go func() {
@@ -261,7 +261,7 @@ func TestKillEndsOtherCalls(t *testing.T) {
 			f := newFixture(t, commits)
 			f.issue("a")
 			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get", "Refused": "refused"}[name]
-			h := hung{f.Config.Run.Tracker, waits, make(chan struct{}, 100)}
+			h := hangingTracker{f.Config.Run.Tracker, waits, make(chan struct{}, 100)}
 			f.Config.Run.Tracker = h
 			p := f.pool()
 			if waits != "" {

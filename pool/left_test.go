@@ -103,10 +103,10 @@ func TestRunWithoutAFolder(t *testing.T) {
 	f.clean()
 }
 
-// priced is an agent that has spent something.
-type priced struct{ agents.Command }
+// pricedAgent is an agent that has spent something.
+type pricedAgent struct{ agents.Command }
 
-func (p priced) NewDecoder() agents.Decoder { return pricedDecoder{p.Command.NewDecoder()} }
+func (p pricedAgent) NewDecoder() agents.Decoder { return pricedDecoder{p.Command.NewDecoder()} }
 
 type pricedDecoder struct{ agents.Decoder }
 
@@ -121,7 +121,7 @@ func TestSpendIsStoredBeforeTheGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Run.Agent, f.Config.Run.GateOn = priced{}, run.GateOnWorktree
+	f.Config.Run.Agent, f.Config.Run.GateOn = pricedAgent{}, run.GateOnWorktree
 	spent := make(chan float64, 10)
 	begun, goOn := newPipe(t), newPipe(t)
 	t.Cleanup(func() { _ = goOn.file.Close() }) // open until the last gate has read

@@ -15,7 +15,7 @@ import (
 func TestUnavailableAgentStopsTheSweepAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	f.Config.Run.Agent, f.Config.Run.Options = limited{}, agents.Options{}
+	f.Config.Run.Agent, f.Config.Run.Options = limitedAgent{}, agents.Options{}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
@@ -45,10 +45,12 @@ func TestLimitOfAnotherAgent(t *testing.T) {
 		set  func(*run.Config)
 		want int // runs of the next sweep, by the usual agent
 	}{
-		"another agent": {func(c *run.Config) { c.Agent, c.Options = limited{}, agents.Options{} }, 1},
-		"another model": {func(c *run.Config) { c.Agent, c.Options = limited{name: "command"}, agents.Options{Model: "large"} }, 1},
-		"the same":      {func(c *run.Config) { c.Agent, c.Options = limited{name: "command"}, agents.Options{} }, 0},
-		"a failure":     {func(c *run.Config) { c.Agent, c.Options = limited{fails: true}, agents.Options{} }, 0},
+		"another agent": {func(c *run.Config) { c.Agent, c.Options = limitedAgent{}, agents.Options{} }, 1},
+		"another model": {func(c *run.Config) {
+			c.Agent, c.Options = limitedAgent{name: "command"}, agents.Options{Model: "large"}
+		}, 1},
+		"the same":  {func(c *run.Config) { c.Agent, c.Options = limitedAgent{name: "command"}, agents.Options{} }, 0},
+		"a failure": {func(c *run.Config) { c.Agent, c.Options = limitedAgent{fails: true}, agents.Options{} }, 0},
 	} {
 		for _, elsewhere := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in another clone: %v", name, elsewhere), func(t *testing.T) {
@@ -83,21 +85,21 @@ func TestLimitOfAnotherAgent(t *testing.T) {
 
 var resetAt = time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// limited is an agent whose service is over its rate limit.
-type limited struct {
+// limitedAgent is an agent whose service is over its rate limit.
+type limitedAgent struct {
 	agents.Command
 	name  string // default "limited"
 	fails bool   // for a reason other than the limit
 }
 
-func (l limited) Name() string { return cmp.Or(l.name, "limited") }
-func (l limited) Describe() agents.Description {
+func (l limitedAgent) Name() string { return cmp.Or(l.name, "limited") }
+func (l limitedAgent) Describe() agents.Description {
 	return agents.Description{Program: "true", Models: true}
 }
-func (limited) Invocation(agents.Request) (agents.Invocation, error) {
+func (limitedAgent) Invocation(agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"true"}}, nil
 }
-func (l limited) NewDecoder() agents.Decoder {
+func (l limitedAgent) NewDecoder() agents.Decoder {
 	if l.fails {
 		return l.Command.NewDecoder()
 	}

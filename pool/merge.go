@@ -15,11 +15,11 @@ import (
 // the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. Merge
 // continues an unfinished merge. In all else it works like Work. The base must be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, nil, key, task{merge: true, keys: []string{key}})
+	return w.workOne(ctx, nil, key, task{merge: true, keys: []string{key}})
 }
 
-// leftMerge continues an unfinished merge of the issue. A result without a skip means that there was none.
-func (w *Worker) leftMerge(s stops, issue tracker.Issue) (Result, error) {
+// finishMerge continues an unfinished merge of the issue. A result without a skip means that there was none.
+func (w *Worker) finishMerge(s callContexts, issue tracker.Issue) (Result, error) {
 	left, err := w.recover(s, issue.Key)
 	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
 	n := len(left.Finished)

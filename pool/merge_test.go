@@ -263,13 +263,13 @@ func TestMergePastAFileInTheWay(t *testing.T) {
 	f.clean()
 }
 
-// imaged is a sandbox whose programs come from an image.
-type imaged struct {
+// imageProvider is a sandbox whose programs come from an image.
+type imageProvider struct {
 	sandboxes.Provider
 	image string
 }
 
-func (i imaged) HomeKey(context.Context) (string, error) { return i.image, nil }
+func (i imageProvider) HomeKey(context.Context) (string, error) { return i.image, nil }
 
 // Commits for which the gate has passed are merged without running it again, but only under the same conditions.
 func TestMergeOfWhatHasPassed(t *testing.T) {
@@ -297,7 +297,7 @@ func TestMergeOfWhatHasPassed(t *testing.T) {
 		"another host command":             {func(f *fixture) { f.Config.Run.Before = []string{"true"} }, true},
 		"no canary before":                 {func(f *fixture) { f.Config.Run.NoCanary = false }, true},
 		"another canary":                   {func(f *fixture) { f.Config.Run.Canaries = []ecosystem.Canary{{Path: "bad", Content: []byte("x")}} }, true},
-		"another image":                    {func(f *fixture) { f.Config.Run.Sandboxes = imaged{f.Config.Run.Sandboxes, "two"} }, true},
+		"another image":                    {func(f *fixture) { f.Config.Run.Sandboxes = imageProvider{f.Config.Run.Sandboxes, "two"} }, true},
 		"a day later": {func(f *fixture) {
 			last(f, func(r *journal.Record) { r.Verified.At = r.Verified.At.Add(-workspace.ResultLife) })
 		}, true},
@@ -309,7 +309,7 @@ func TestMergeOfWhatHasPassed(t *testing.T) {
 			f := newFixture(t, commits)
 			ran := filepath.Join(t.TempDir(), "ran")
 			r := &f.Config.Run
-			r.Publish, r.Gate, r.NoCanary, r.Sandboxes = journal.PublishBranch, lines("echo x >>"+ran), true, imaged{r.Sandboxes, "one"}
+			r.Publish, r.Gate, r.NoCanary, r.Sandboxes = journal.PublishBranch, lines("echo x >>"+ran), true, imageProvider{r.Sandboxes, "one"}
 			f.issue("a")
 			if first := f.one(); first.Verified.Tip != first.Tip {
 				t.Fatalf("%+v", first)
@@ -347,14 +347,14 @@ func (f *fixture) onBranch(args ...string) {
 // If a merge has died at any point, the same call finishes it: the base gets the commits once, and the issue is closed.
 func TestMergeThatDied(t *testing.T) {
 	t.Parallel()
-	dieAt := func(t *testing.T, save int, stored bool) (*fixture, *mortal) {
+	dieAt := func(t *testing.T, save int, stored bool) (*fixture, *mortalJournal) {
 		t.Helper()
 		f := newFixture(t, commits)
 		f.issue("a")
 		f.one()
 		f.write("other", "x\n")
 		f.commit("other")
-		m := &mortal{Memory: &f.store.Memory, last: save, store: stored, die: func() {}}
+		m := &mortalJournal{Memory: &f.store.Memory, last: save, store: stored, die: func() {}}
 		c := f.Config
 		c.Run.Store = m
 		p, err := pool.New(c)

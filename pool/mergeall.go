@@ -15,22 +15,22 @@ import (
 
 // Unmerged returns the keys of open issues in review whose branches have commits that the base lacks.
 func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
-	return until(ctx, w, w.planner.Unmerged)
+	return untilKilled(ctx, w, w.planner.Unmerged)
 }
 
 // MergeAll merges the branches of several issues. Branches that pass the gate together need only one run of the gate and reach
 // the base in one step. If a batch fails, MergeAll tries each half. It merges a branch that fails on its own with Merge, whose
 // result has the reason. Each result has the error of its issue: ErrEnded after Kill.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
-	s, done := w.call(ctx, nil)
+	s, done := w.beginCall(ctx, nil)
 	defer done()
 	var items []*batch.Item
-	var away error // why no other issue can be merged now
+	var outage error // why no other issue can be merged now
 	add := func(r Result) (landed bool) {
 		if r.Deferred != nil {
 			r.Err = errors.Join(r.Err, r.Deferred)
 		}
-		results, away = append(results, r), errors.Join(away, r.Unavailable)
+		results, outage = append(results, r), errors.Join(outage, r.Unavailable)
 		return r.Record.Published != ""
 	}
 	for _, key := range keys {
@@ -42,10 +42,10 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 		items = append(items, &batch.Item{
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip}, Renew: a.claim.Renew,
 			Store:  a.storeMerge,
-			Finish: func(context.Context) { a.landed = true; add(a.do()) },
+			Finish: func(context.Context) { a.mergedByBatch = true; add(a.do()) },
 			Alone: func(context.Context) bool {
-				if s.soft.Err() != nil || away != nil {
-					return add(a.givenUp(&journal.Skip{Code: journal.SkipStopped}, nil))
+				if s.soft.Err() != nil || outage != nil {
+					return add(a.endClaimed(&journal.Skip{Code: journal.SkipStopped}, nil))
 				}
 				return add(a.do())
 			},
@@ -68,24 +68,24 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 }
 
 // newMerge makes the attempt for an issue whose branch is to be merged.
-func (w *Worker) newMerge(s stops, key string) (*attempt, Result) {
+func (w *Worker) newMerge(s callContexts, key string) (*attempt, Result) {
 	t := task{merge: true, keys: []string{key}}
 	if left, err := w.lookUp(s, key, &t); left.Skip != nil || err != nil {
 		left.Issue, left.Err = t.issue, err
 		left.Issue.Key = cmp.Or(t.issue.Key, key)
 		return nil, left
 	}
-	a, not := w.newAttempt(s, t)
-	if a != nil && a.failed != nil { // the attempt's own run reports the failure
+	a, result := w.newAttempt(s, t)
+	if a != nil && a.startErr != nil { // the attempt's own run reports the failure
 		a.tip = ""
 	}
-	return a, not
+	return a, result
 }
 
 // storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
-	if a.on.soft.Err() != nil { // a person has stopped this run, or the call
-		return context.Cause(a.on.soft)
+	if a.handle.soft.Err() != nil { // a person has stopped this run, or the call
+		return context.Cause(a.handle.soft)
 	}
 	log, err := a.w.c.Run.Repo.Log(ctx, s.Base.Commit, a.tip)
 	if err != nil {

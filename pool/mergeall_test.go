@@ -171,7 +171,7 @@ func TestDeathInABatch(t *testing.T) {
 		f.branches("true", keys...)
 		ctx, die := context.WithCancelCause(t.Context())
 		defer die(nil)
-		m := &mortal{Memory: &f.store.Memory, last: save, store: stored, die: func() { die(nil) }}
+		m := &mortalJournal{Memory: &f.store.Memory, last: save, store: stored, die: func() { die(nil) }}
 		c := f.Config
 		c.Run.Store = m
 		p, err := pool.New(c)

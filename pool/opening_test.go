@@ -11,26 +11,26 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// hanging is a provider whose Open waits, like one whose engine does not answer.
-type hanging struct {
+// hangingProvider is a provider whose Open waits, like one whose engine does not answer.
+type hangingProvider struct {
 	*sandboxes.None
-	deaf   bool          // it ignores its context
-	only   string        // suffix of the runs whose Open waits; empty: all
-	begins chan struct{} // gets a value for each Open
-	goOn   chan struct{} // closed when they are to return
-	left   atomic.Int32  // number of open sandboxes
-	closed chan struct{} // gets a value for each closed sandbox
+	ignoresContext bool          // it ignores its context
+	only           string        // suffix of the runs whose Open waits; empty: all
+	begins         chan struct{} // gets a value for each Open
+	goOn           chan struct{} // closed when they are to return
+	left           atomic.Int32  // number of open sandboxes
+	closed         chan struct{} // gets a value for each closed sandbox
 }
 
-func newHanging(deaf bool) *hanging {
-	return &hanging{
-		None: sandboxes.NewNone(sandboxes.NoneConfig{}), deaf: deaf,
+func newHangingProvider(deaf bool) *hangingProvider {
+	return &hangingProvider{
+		None: sandboxes.NewNone(sandboxes.NoneConfig{}), ignoresContext: deaf,
 		begins: make(chan struct{}, 9), goOn: make(chan struct{}), closed: make(chan struct{}, 9),
 	}
 }
 
-func (h *hanging) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	if h.deaf {
+func (h *hangingProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if h.ignoresContext {
 		ctx = context.WithoutCancel(ctx)
 	}
 	box, err := h.None.Open(ctx, spec)
@@ -47,16 +47,16 @@ func (h *hanging) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sand
 		return nil, context.Cause(ctx)
 	}
 	h.left.Add(1)
-	return hangs{box, h}, nil
+	return hangingBox{box, h}, nil
 }
 
-// hangs is a sandbox of a hanging provider.
-type hangs struct {
+// hangingBox is a sandbox of a hanging provider.
+type hangingBox struct {
 	sandboxes.Sandbox
-	h *hanging
+	h *hangingProvider
 }
 
-func (b hangs) Close(ctx context.Context) error {
+func (b hangingBox) Close(ctx context.Context) error {
 	b.h.left.Add(-1)
 	defer func() { b.h.closed <- struct{}{} }()
 	return b.Sandbox.Close(ctx)
@@ -76,7 +76,7 @@ func TestStopWhileASandboxOpens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			h := newHanging(tt.deaf)
+			h := newHangingProvider(tt.deaf)
 			f.Config.Run.Sandboxes, f.Config.Run.StopGrace = h, time.Millisecond
 			if tt.gate {
 				f.Config.Run.Gate = lines("true")
@@ -116,10 +116,10 @@ func TestStopWhileASandboxOpens(t *testing.T) {
 func TestStopWhileTheSandboxOfTheReviewerOpens(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
-	h := newHanging(false)
+	h := newHangingProvider(false)
 	h.only = "-review"
 	f.Config.Run.Sandboxes, f.Config.Run.StopGrace = h, time.Millisecond
-	f.reviewed(yes, 2)
+	f.withReviewer(yes, 2)
 	p := f.pool()
 	go func() {
 		<-h.begins
@@ -139,7 +139,7 @@ func TestStopWhileTheSandboxOfTheReviewerOpens(t *testing.T) {
 func TestShutdownWhileASandboxOpens(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	h := newHanging(true)
+	h := newHangingProvider(true)
 	f.Config.Run.Sandboxes, f.Config.Run.StopGrace = h, time.Millisecond
 	f.issue("a")
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -11,42 +11,42 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// isAway notes that the tracker or the remote cannot be used. It ends the sweep only if no run is in progress: a run may take
+// noteOutage notes that the tracker or the remote cannot be used. It ends the sweep only if no run is in progress: a run may take
 // hours, an outage seconds. While runs continue, the sweep tries again, with pauses of up to 15 minutes.
-func (s *sweep) isAway(err error) {
+func (s *sweep) noteOutage(err error) {
 	if s.running == 0 {
 		s.summary.Unavailable = err
 		return
 	}
-	known := s.away != nil
-	if known && time.Now().Before(s.again) {
+	known := s.outage != nil
+	if known && time.Now().Before(s.retryAt) {
 		return // several runs have met the same outage
 	}
-	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
-	s.again = time.Now().Add(s.pause)
+	s.outage, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
+	s.retryAt = time.Now().Add(s.pause)
 	if !known {
-		s.tell(err)
+		s.reportHeld(err)
 	}
 }
 
-// tell emits an event with the reason why no run starts for now.
-func (s *sweep) tell(why error) {
-	s.show()
+// reportHeld emits an event with the reason why no run starts for now.
+func (s *sweep) reportHeld(why error) {
+	s.updateHeld()
 	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + why.Error()})
 }
 
-// show updates the reason that Pool.Held returns.
-func (s *sweep) show() {
+// updateHeld updates the reason that Pool.Held returns.
+func (s *sweep) updateHeld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = cmp.Or(s.summary.Unavailable, s.away, s.short)
+	s.held = cmp.Or(s.summary.Unavailable, s.outage, s.short)
 }
 
-// resumed adds the result of a run that was tried again after an outage at its end. If the outage lasts, the run is tried
+// addRecovered adds the result of a run that was tried again after an outage at its end. If the outage lasts, the run is tried
 // again later.
-func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
+func (s *sweep) addRecovered(issue tracker.Issue, r Recovered, err error) {
 	s.started--
-	s.over[issue.Key] = time.Now()
+	s.ended[issue.Key] = time.Now()
 	is := func(i tracker.Issue) bool { return i.Key == issue.Key }
 	ended := slices.Concat(r.Finished, r.Interrupted)
 	s.summary.Runs = slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool {
@@ -55,7 +55,7 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	s.summary.Runs = append(s.summary.Runs, ended...)
 	switch {
 	case publish.Outage(r.Unavailable) && s.summary.Unavailable == nil:
-		s.isAway(r.Unavailable)
+		s.noteOutage(r.Unavailable)
 		return
 	case err != nil:
 		s.pool.emit(journal.Event{Kind: journal.EventProblem, Key: issue.Key, Text: "recover " + issue.Key + ": " + err.Error()})
@@ -63,30 +63,30 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 		s.summary.Unavailable = r.Unavailable
 	}
 	s.summary.Broken = append(s.summary.Broken, r.Broken...)
-	s.stale = s.stale || s.left()
+	s.stale = s.stale || s.hasIssuesLeft()
 	s.unended = slices.DeleteFunc(s.unended, is)
 	if len(r.Broken) == 0 {
 		s.pause = 0
 	}
 }
 
-// forget removes issues from tried whose runs ended at least that long ago; see Pool.SetAgain.
-func (s *sweep) forget(after time.Duration) {
-	for key, at := range s.over {
-		if after > 0 && len(s.keys) == 0 && !s.on[key] && time.Since(at) >= after {
+// forgetTried removes issues from tried whose runs ended at least that long ago; see Pool.SetAgain.
+func (s *sweep) forgetTried(after time.Duration) {
+	for key, at := range s.ended {
+		if after > 0 && len(s.keys) == 0 && !s.active[key] && time.Since(at) >= after {
 			delete(s.tried, key)
-			delete(s.over, key)
+			delete(s.ended, key)
 		}
 	}
 }
 
-// left reports whether there may be issues left to try. A sweep of named issues has none once it has tried all of them.
-func (s *sweep) left() bool {
+// hasIssuesLeft reports whether there may be issues left to try. A sweep of named issues has none once it has tried all of them.
+func (s *sweep) hasIssuesLeft() bool {
 	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }
 
-// isGone notes that a named issue has left the backlog since the sweep began. The next listing leaves it out.
-func (s *sweep) isGone(key string) {
+// noteGone notes that a named issue has left the backlog since the sweep began. The next listing leaves it out.
+func (s *sweep) noteGone(key string) {
 	if !s.tried[key] {
 		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: journal.Skip{Code: journal.SkipUnlisted}})
 		s.tried[key] = true

@@ -118,15 +118,15 @@ func outage(t *testing.T, call int, err error, forever bool) (kind string) {
 	return kind
 }
 
-// unread is a tracker whose issues cannot be read while err is set.
-type unread struct {
+// unreadableTracker is a tracker whose issues cannot be read while err is set.
+type unreadableTracker struct {
 	tracker.Tracker
 	err atomic.Pointer[error]
 }
 
-func (u *unread) Unwrap() tracker.Tracker { return u.Tracker }
+func (u *unreadableTracker) Unwrap() tracker.Tracker { return u.Tracker }
 
-func (u *unread) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (u *unreadableTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if err := u.err.Load(); err != nil {
 		return tracker.Issue{}, *err
 	}
@@ -150,7 +150,7 @@ func TestNothingIsPublishedUnseen(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t, commits)
 				remote := f.withRemote()
-				blind := &unread{Tracker: f.Config.Run.Tracker}
+				blind := &unreadableTracker{Tracker: f.Config.Run.Tracker}
 				f.Config.Run.Publish, f.Config.Run.Tracker = how, blind
 				f.issue("a")
 				f.onStage(journal.StageVerify, func(journal.Record) { blind.err.Store(&c.err) })

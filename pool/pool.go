@@ -105,15 +105,15 @@ func New(c Config) (*Pool, error) {
 
 // Wake makes every sweep list the backlog again and every run look at its issue, for example after a webhook.
 func (p *Pool) Wake() {
-	p.change(func() { p.wakes.Add(1) })
-	p.runner.Look()
+	p.changeAndWake(func() { p.wakes.Add(1) })
+	p.runner.CheckIssues()
 }
 
-// signal wakes every sweep, because something has changed.
-func (p *Pool) signal() { p.change(func() {}) }
+// wakeSweeps wakes every sweep, because something has changed.
+func (p *Pool) wakeSweeps() { p.changeAndWake(func() {}) }
 
-// change calls do under mu and wakes every sweep.
-func (p *Pool) change(do func()) {
+// changeAndWake calls do under mu and wakes every sweep.
+func (p *Pool) changeAndWake(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do()
@@ -129,7 +129,7 @@ func (p *Pool) change(do func()) {
 // start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is called. Work and
 // Merge ignore it.
 func (p *Pool) SetParallel(n int) (busy int) {
-	defer p.signal()
+	defer p.wakeSweeps()
 	return p.runner.Lot().SetMost(n)
 }
 
@@ -145,12 +145,12 @@ func (p *Pool) Demand() int {
 	defer p.mu.Unlock()
 	wants := len(p.sweeps) == 0
 	for s := range p.sweeps {
-		wants = wants || s.wants.Load()
+		wants = wants || s.wantsSlot.Load()
 	}
-	if !wants || p.isDraining() || p.life.Err() != nil {
+	if !wants || p.isDraining() || p.lifetime.Err() != nil {
 		return 0
 	}
-	return p.runner.Lot().Bears(p.choices, time.Now())
+	return p.runner.Lot().Capacity(p.choices, time.Now())
 }
 
 // Held returns the reason why the sweeps in progress start no more runs for now; nil: there is none.
@@ -171,7 +171,7 @@ func (p *Pool) Held() error {
 
 // Drain makes sweeps and WorkPlanned start no more runs. Sweeps return when their runs have ended. Drain ends all waiting that
 // precedes a run. It cannot be undone.
-func (p *Pool) Drain() { p.change(func() { p.drain(ErrEnded) }) }
+func (p *Pool) Drain() { p.changeAndWake(func() { p.drain(ErrEnded) }) }
 
 // takeSlot takes a slot for a run if one is free.
 func (p *Pool) takeSlot() bool {
@@ -187,14 +187,14 @@ var ErrEnded = errors.New("the pool has ended")
 // WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot: without one it
 // returns ErrBusy, and ErrEnded after Drain or Kill.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
-	if p.isDraining() || p.life.Err() != nil {
+	if p.isDraining() || p.lifetime.Err() != nil {
 		return Result{}, ErrEnded
 	}
 	if !p.takeSlot() {
 		return Result{}, ErrBusy
 	}
 	defer p.freeSlot()
-	r, err := p.single(ctx, p.drained, key, task{follow: follow})
+	r, err := p.workOne(ctx, p.drained, key, task{follow: follow})
 	if r.Skip != nil && r.Skip.Code == journal.SkipStopped && p.isDraining() && ctx.Err() == nil {
 		err = cmp.Or(err, ErrEnded)
 	}
@@ -203,7 +203,7 @@ func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.Foll
 
 func (p *Pool) freeSlot() {
 	p.runner.Lot().Leave()
-	p.signal()
+	p.wakeSweeps()
 }
 
 // hasSlot reports whether takeSlot would succeed.
@@ -213,6 +213,6 @@ func (p *Pool) isDraining() bool { return p.drained.Err() != nil }
 
 // enlist makes Wake reach a sweep until the caller calls leave.
 func (p *Pool) enlist(s *sweep) (leave func()) {
-	p.change(func() { p.sweeps[s] = true })
-	return func() { p.change(func() { delete(p.sweeps, s) }) }
+	p.changeAndWake(func() { p.sweeps[s] = true })
+	return func() { p.changeAndWake(func() { delete(p.sweeps, s) }) }
 }

@@ -23,9 +23,9 @@ import (
 // died has a machine die after its push, before it opens its request, and makes its claim look like that.
 func (f *fixture) died(host *forge, bare string) {
 	f.t.Helper()
-	var m *mortal
+	var m *mortalJournal
 	host.opening = func() { m.kill() }
-	if _, died := f.dieAt(0, false, func(j *mortal) { m = j }); !died {
+	if _, died := f.dieAt(0, false, func(j *mortalJournal) { m = j }); !died {
 		f.t.Fatalf("ralph did not die:\n%s", f.text("a"))
 	}
 	host.opening = nil
@@ -145,7 +145,7 @@ func TestReviewOfWhatADeadMachinePushed(t *testing.T) {
 	}
 	f.buryAll(bare)
 	c, host := f.another(bare, "echo x >z; git add z; git commit -qm renamed"+done)
-	c.Config.Run.Tracker = &reviewed{forge: host, review: time.Now().Add(time.Hour)}
+	c.Config.Run.Tracker = &reviewedForge{forge: host, review: time.Now().Add(time.Hour)}
 	s := c.sweep(t.Context())
 	if len(s.Runs) != 1 || len(s.Runs[0].Facts.Iterations) != 1 || s.Runs[0].FollowUp != string(tracker.ChangesRequested) {
 		t.Errorf("%+v", s)
@@ -157,7 +157,7 @@ func TestRoundOfADeadMachine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	host, bare := f.requests()
-	review := &reviewed{forge: host}
+	review := &reviewedForge{forge: host}
 	f.Config.Run.Tracker = review
 	f.issue("a")
 	review.review = f.one().Ended
@@ -193,10 +193,10 @@ func TestAnsweredQuestionOfADeadMachine(t *testing.T) {
 	}
 }
 
-// approving is a forge on which no person has set a label.
-type approving struct{ *forge }
+// unapprovedForge is a forge on which no person has set a label.
+type unapprovedForge struct{ *forge }
 
-func (approving) Approved(_ context.Context, _ tracker.Issue, label string) (string, error) {
+func (unapprovedForge) Approved(_ context.Context, _ tracker.Issue, label string) (string, error) {
 	return "ralph", &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Why: tracker.OwnAccount}
 }
 
@@ -211,7 +211,7 @@ func TestCommandToADeadMachine(t *testing.T) {
 			host, bare := f.requests()
 			f.issue("a")
 			f.one()
-			f.Config.Run.Tracker = approving{host}
+			f.Config.Run.Tracker = unapprovedForge{host}
 			if err := f.pool().Requeue(t.Context(), "a", "me", verb, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestRefusedReviewOfADeadMachine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
 	host, bare := f.requests()
-	f.reviewed(no, -1)
+	f.withReviewer(no, -1)
 	f.died(host, bare)
 	claims, err := f.Config.Run.Repo.Claims(t.Context())
 	if d := claims["a"].Record; err != nil || d.Passed != nil {
@@ -323,14 +323,14 @@ func TestPersonPushesBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// full is a journal on a disk that is full once a stage has begun.
-type full struct {
+// fullDiskJournal is a journal on a disk that is full once a stage has begun.
+type fullDiskJournal struct {
 	*journaltest.Memory
 	at   journal.Stage
 	full atomic.Bool
 }
 
-func (m *full) Save(ctx context.Context, r journal.Record) error {
+func (m *fullDiskJournal) Save(ctx context.Context, r journal.Record) error {
 	if m.full.Load() {
 		return errors.New("no space left on device")
 	}
@@ -351,7 +351,7 @@ func TestBlockedRunWithoutItsJournal(t *testing.T) {
 	f.Config.Run.Gate, f.Config.Run.Protected = lines("true"), []string{"a.txt"}
 	f.issue("a")
 	c := f.Config
-	c.Run.Store = &full{Memory: &f.store.Memory, at: journal.StagePublish}
+	c.Run.Store = &fullDiskJournal{Memory: &f.store.Memory, at: journal.StagePublish}
 	p, err := pool.New(c)
 	if err != nil {
 		t.Fatal(err)

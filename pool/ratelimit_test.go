@@ -9,13 +9,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// waiting is a tracker that waits for its server's rate limit before it returns a result.
-type waiting struct {
+// waitingTracker is a tracker that waits for its server's rate limit before it returns a result.
+type waitingTracker struct {
 	tracker.Tracker
 	until time.Time
 }
 
-func (w waiting) Report(ctx context.Context, key string, r tracker.Report) error {
+func (w waitingTracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	tracker.TellWait(ctx, w.until)
 	return w.Tracker.Report(ctx, key, r)
 }
@@ -25,7 +25,7 @@ func TestRunSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	until := time.Now().Add(40 * time.Second)
-	f.Config.Run.Tracker = waiting{f.Config.Run.Tracker, until}
+	f.Config.Run.Tracker = waitingTracker{f.Config.Run.Tracker, until}
 	f.issue("a")
 	r := f.only(f.sweep(t.Context()))
 	want, said := "waits for the forge's rate limit until "+until.Format(time.TimeOnly), 0

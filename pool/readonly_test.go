@@ -8,19 +8,19 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// unwritable shows the issues of another tracker.
-type unwritable struct {
+// readOnlyTracker shows the issues of another tracker.
+type readOnlyTracker struct {
 	tracker.ReadOnly
 	t tracker.Tracker
 }
 
-func (u unwritable) Name() string { return u.t.Name() }
+func (u readOnlyTracker) Name() string { return u.t.Name() }
 
-func (u unwritable) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+func (u readOnlyTracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	return u.t.List(ctx, q)
 }
 
-func (u unwritable) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (u readOnlyTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return u.t.Get(ctx, key)
 }
 
@@ -41,7 +41,7 @@ func TestReadOnlyTracker(t *testing.T) {
 			f := newFixture(t, c.agent)
 			f.issue("a")
 			before := f.text("a")
-			f.Config.Run.Tracker = unwritable{t: f.Config.Run.Tracker}
+			f.Config.Run.Tracker = readOnlyTracker{t: f.Config.Run.Tracker}
 			f.Config.Run.Retry.MaxAttempts, f.Config.Run.Retry.Backoff = 2, -1
 			for n := range 4 {
 				s := f.sweep(t.Context())

@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// counted is a journal that keeps the largest number of records returned at once.
-type counted struct {
+// countingJournal is a journal that keeps the largest number of records returned at once.
+type countingJournal struct {
 	journal.Store
 	most atomic.Int64
 }
 
-func (c *counted) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+func (c *countingJournal) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	list, err := c.Store.Find(ctx, q)
 	if n := int64(len(list)); n > c.most.Load() {
 		c.most.Store(n)
@@ -38,7 +38,7 @@ func TestSweepReadsFewRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &counted{Store: f.store}
+	s := &countingJournal{Store: f.store}
 	f.Config.Run.Store = s
 	f.issue("second")
 	if r := f.one(); r.Key != "second" || r.Verdict.Outcome != journal.Succeeded {
@@ -49,26 +49,26 @@ func TestSweepReadsFewRecords(t *testing.T) {
 	}
 }
 
-// readings counts lists, and the calls that read issues after the run's end.
-type readings struct {
+// countingTracker counts lists, and the calls that read issues after the run's end.
+type countingTracker struct {
 	tracker.Tracker
 	reported    atomic.Bool
 	lists, late atomic.Int64
 }
 
-func (r *readings) note() {
+func (r *countingTracker) note() {
 	if r.reported.Load() {
 		r.late.Add(1)
 	}
 }
 
-func (r *readings) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+func (r *countingTracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	r.note()
 	r.lists.Add(1)
 	return r.Tracker.List(ctx, q)
 }
 
-func (r *readings) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (r *countingTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	r.note()
 	return r.Tracker.Get(ctx, key)
 }
@@ -80,7 +80,7 @@ func TestNamedSweepReadsNothingMore(t *testing.T) {
 	f := newFixture(t, commits)
 	f.issue("first")
 	f.issue("second")
-	r := &readings{Tracker: f.Config.Run.Tracker}
+	r := &countingTracker{Tracker: f.Config.Run.Tracker}
 	f.Config.Run.Tracker, f.Config.Refresh = r, time.Millisecond
 	f.onStage(journal.StageEnd, func(journal.Record) { r.reported.Store(true) })
 	if got := f.one("first"); got.Key != "first" || got.Verdict.Outcome != journal.Succeeded {

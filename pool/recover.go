@@ -28,16 +28,16 @@ type Recovered struct {
 // the remaining stages, and releases the claim. It does not touch runs of live processes. A run that cannot be recovered does not
 // stop the others. When ctx ends, Recover leaves the rest to the next call.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
-	if w.life.Err() != nil {
+	if w.lifetime.Err() != nil {
 		return Recovered{}, ErrEnded
 	}
-	s, done := w.call(ctx, nil)
+	s, done := w.beginCall(ctx, nil)
 	defer done()
 	return w.recover(s, "")
 }
 
 // recover is Recover; with a key it recovers only that issue. Once s.early has ended it begins with no other run.
-func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
+func (w *Worker) recover(s callContexts, key string) (r Recovered, err error) {
 	open, err := w.c.Run.Store.Find(s.hard, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
@@ -54,7 +54,7 @@ func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
 		if s.early.Err() != nil {
 			return r, nil //nolint:nilerr // the rest is left to the next call
 		}
-		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(s.early, rec)) {
+		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.claimIsFree(s.early, rec)) {
 			continue
 		}
 		err := w.recoverRun(s, rec, &r)
@@ -73,16 +73,16 @@ func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
 	return r, err
 }
 
-// abandoned reports whether the claim of another host's run is free. The journal is on this machine, so the host name has
+// claimIsFree reports whether the claim of another host's run is free. The journal is on this machine, so the host name has
 // changed.
-func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
+func (w *Worker) claimIsFree(ctx context.Context, r journal.Record) bool {
 	held, err := w.taker.Claims(ctx)
 	c, ok := held[r.Key]
 	return err == nil && c.Err == nil && (!ok || c.Gone || c.Holder.Run != r.ID)
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
-func (w *Worker) recoverRun(s stops, rec journal.Record, r *Recovered) error {
+func (w *Worker) recoverRun(s callContexts, rec journal.Record, r *Recovered) error {
 	claim, err := w.taker.Take(s.early, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
@@ -106,7 +106,7 @@ func (w *Worker) recoverRun(s stops, rec journal.Record, r *Recovered) error {
 	defer cancel()
 	now, err := w.taker.Find(s.hard, rec.ID)
 	if err != nil {
-		return errors.Join(err, w.leave(after, claim, rec))
+		return errors.Join(err, w.leaveClaim(after, claim, rec))
 	}
 	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // another process was faster
 		if claim == nil {
@@ -118,8 +118,8 @@ func (w *Worker) recoverRun(s stops, rec journal.Record, r *Recovered) error {
 	return err
 }
 
-// leave keeps the claim of a dead run for the next try to recover it.
-func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.Record) error {
+// leaveClaim keeps the claim of a dead run for the next try to recover it.
+func (w *Worker) leaveClaim(ctx context.Context, claim *worktree.Claim, rec journal.Record) error {
 	if claim == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
 func (a *attempt) settleEarlier() (over bool, err error) {
 	w, s := a.w, a.call
-	s.soft = a.on.soft // Stop ends this, too
+	s.soft = a.handle.soft // Stop ends this, too
 	runs, err := w.history(s.hard, a.rec.Key)
 	if err != nil {
 		return false, err
@@ -149,11 +149,11 @@ func (a *attempt) settleEarlier() (over bool, err error) {
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. shared means
 // that another run uses the claim afterwards. over reports that the issue needs no new run now.
-func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
+func (w *Worker) settle(s callContexts, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
 	after, cancel := workspace.Leaving(s.soft, s.hard)
 	defer cancel()
-	d := &deadRun{w: w, call: s, after: after, rec: rec, claim: claim, shared: shared}
-	for _, step := range []func() error{d.endProcesses, d.leaveToOthers, d.count, d.readIssue} {
+	d := &deadRun{w: w, call: s, releaseCtx: after, rec: rec, claim: claim, shared: shared}
+	for _, step := range []func() error{d.endProcesses, d.leaveToOthers, d.addCounts, d.readIssue} {
 		if err := step(); err != nil {
 			return false, err
 		}
@@ -163,13 +163,13 @@ func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shar
 
 // deadRun is a run whose process has died, while settle ends it.
 type deadRun struct {
-	w      *Worker
-	call   stops
-	after  context.Context // for releasing the claim
-	rec    journal.Record
-	claim  *worktree.Claim // nil: another machine has the issue, and this run reports nothing
-	shared bool            // another run uses the claim afterwards
-	issue  tracker.Issue
+	w          *Worker
+	call       callContexts
+	releaseCtx context.Context // for releasing the claim
+	rec        journal.Record
+	claim      *worktree.Claim // nil: another machine has the issue, and this run reports nothing
+	shared     bool            // another run uses the claim afterwards
+	issue      tracker.Issue
 }
 
 // endProcesses ends the processes that the run has left behind.
@@ -182,13 +182,13 @@ func (d *deadRun) endProcesses() error {
 
 // leaveToOthers releases the claim if another machine has worked the issue since.
 func (d *deadRun) leaveToOthers() error {
-	told, overtaken := tally.Overtaken(d.rec, d.claim)
+	reported, overtaken := tally.Overtaken(d.rec, d.claim)
 	if !overtaken {
 		return nil
 	}
-	d.rec.Facts.Reported = told
+	d.rec.Facts.Reported = reported
 	if !d.shared {
-		if err := d.claim.Release(d.after); err != nil {
+		if err := d.claim.Release(d.releaseCtx); err != nil {
 			return err
 		}
 	}
@@ -196,10 +196,10 @@ func (d *deadRun) leaveToOthers() error {
 	return nil
 }
 
-// count puts the counts of the issue's earlier runs into the record.
-func (d *deadRun) count() error {
+// addCounts puts the counts of the issue's earlier runs into the record.
+func (d *deadRun) addCounts() error {
 	if d.rec.Stage == journal.StageClaim { // the dead run had not counted them yet
-		if _, err := d.w.count(d.call.hard, &d.rec, d.claim.Record()); err != nil {
+		if _, err := d.w.countRuns(d.call.hard, &d.rec, d.claim.Record()); err != nil {
 			return d.keepClaim(err)
 		}
 	}
@@ -215,7 +215,7 @@ func (d *deadRun) readIssue() (err error) {
 	d.issue, err = d.w.c.Run.Tracker.Get(d.call.soft, d.rec.Key)
 	if publish.Unreachable(err) || err != nil && d.call.soft.Err() != nil {
 		d.rec.PID = 0
-		return errors.Join(err, d.w.leave(d.after, d.claim, d.rec), d.w.c.Run.Store.Save(d.after, d.rec))
+		return errors.Join(err, d.w.leaveClaim(d.releaseCtx, d.claim, d.rec), d.w.c.Run.Store.Save(d.releaseCtx, d.rec))
 	}
 	if err != nil {
 		d.issue = tracker.Issue{Key: d.rec.Key, Title: d.rec.Title, URL: d.rec.URL}
@@ -232,7 +232,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	}
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
 	on := w.register(d.call, rec)
-	defer w.forget(on)
+	defer w.unregister(on)
 	res := w.runner.Do(d.call.hard, run.Task{
 		Early: d.call.early, Soft: on.soft, Urgent: on.urgent,
 		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
@@ -257,5 +257,5 @@ func (d *deadRun) keepClaim(why error) error {
 	if d.shared {
 		return why
 	}
-	return errors.Join(why, d.w.leave(d.after, d.claim, d.rec))
+	return errors.Join(why, d.w.leaveClaim(d.releaseCtx, d.claim, d.rec))
 }

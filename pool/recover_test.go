@@ -241,10 +241,10 @@ func TestPublishingIsGivenUp(t *testing.T) {
 	f.clean()
 }
 
-// unchangeable is a tracker that changes no issue.
-type unchangeable struct{ tracker.Tracker }
+// unchangeableTracker is a tracker that changes no issue.
+type unchangeableTracker struct{ tracker.Tracker }
 
-func (unchangeable) Change(context.Context, string, tracker.Change) error {
+func (unchangeableTracker) Change(context.Context, string, tracker.Change) error {
 	return errors.New("the labels cannot be changed")
 }
 
@@ -252,7 +252,7 @@ func (unchangeable) Change(context.Context, string, tracker.Change) error {
 func TestLabelsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Tracker = unchangeable{f.Config.Run.Tracker}
+	f.Config.Run.Tracker = unchangeableTracker{f.Config.Run.Tracker}
 	f.issue("a")
 	f.one()
 	if run := f.endsWithoutAgent("a", 2); run.Unlabelled == "" {
@@ -321,7 +321,7 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 func TestDeathBeforeTheCount(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
-	f.Config.Run.Agent, f.Config.Run.MaxIterations = priced{}, 1
+	f.Config.Run.Agent, f.Config.Run.MaxIterations = pricedAgent{}, 1
 	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: -1}
 	f.issue("a")
 	f.one()

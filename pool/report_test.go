@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// teller records the reports that reach its tracker.
-type teller struct {
+// reportRecorder records the reports that reach its tracker.
+type reportRecorder struct {
 	tracker.Tracker
 
 	mu   sync.Mutex
@@ -25,7 +25,7 @@ type teller struct {
 	told chan struct{} // gets one for each report
 }
 
-func (s *teller) Report(ctx context.Context, key string, r tracker.Report) error {
+func (s *reportRecorder) Report(ctx context.Context, key string, r tracker.Report) error {
 	err := s.Tracker.Report(ctx, key, r)
 	s.mu.Lock()
 	s.said = append(s.said, r.Body)
@@ -39,7 +39,7 @@ func TestOneReport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; test "$RALPH_ATTEMPT" = 1 && exit 3; echo work > work; git add -A; git commit -qm work`+done)
 	f.issue("a")
-	s := &teller{Tracker: f.Config.Run.Tracker, told: make(chan struct{}, 100)}
+	s := &reportRecorder{Tracker: f.Config.Run.Tracker, told: make(chan struct{}, 100)}
 	f.Config.Run.Tracker, f.Config.Run.MaxIterations, f.Config.Run.Retry.Backoff = s, 1, -1
 	f.Config.Run.ProgressReport = time.Hour
 	f.one()
@@ -74,7 +74,7 @@ func TestProgressIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo started; exec sleep 1000`)
 	f.issue("a")
-	s := &teller{Tracker: f.Config.Run.Tracker, told: make(chan struct{}, 100)}
+	s := &reportRecorder{Tracker: f.Config.Run.Tracker, told: make(chan struct{}, 100)}
 	f.Config.Run.Tracker, f.Config.Run.ProgressReport = s, time.Nanosecond
 	p := f.pool()
 	f.onStarted(func(key string) {
@@ -90,13 +90,13 @@ func TestProgressIsTakenBack(t *testing.T) {
 	f.clean()
 }
 
-// following is a forge on which one request needs another run as long as its reason stands.
-type following struct {
+// followUpForge is a forge on which one request needs another run as long as its reason stands.
+type followUpForge struct {
 	*forge
 	need tracker.FollowUp
 }
 
-func (f *following) FollowUps(context.Context, tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
+func (f *followUpForge) FollowUps(context.Context, tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	return []tracker.FollowUp{f.need}, nil
 }
 
@@ -108,7 +108,7 @@ func TestHandOverAfterMaxRounds(t *testing.T) {
 	f.withRemote()
 	f.issue("a")
 	ref := tracker.RequestRef{Number: 1, URL: "https://forge.example/1"}
-	host := &following{&forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}, tracker.FollowUp{}}
+	host := &followUpForge{&forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}, tracker.FollowUp{}}
 	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.Requests.MaxRounds = host, journal.PublishRequest, 1
 	f.one()
 	host.need = tracker.FollowUp{Key: "a", Request: ref, Head: "ralph/a", Reason: tracker.ChecksFailed}
@@ -204,20 +204,20 @@ func TestRefusedRelease(t *testing.T) {
 	f.clean()
 }
 
-// reading is a forge that records the texts of requests, and on which one may be closed.
-type reading struct {
+// requestRecorder is a forge that records the texts of requests, and on which one may be closed.
+type requestRecorder struct {
 	*forge
 	last    tracker.Request
 	refused string // head commit of the request that was closed
 	asked   string // base of the last call of Refused
 }
 
-func (r *reading) Refused(_ context.Context, _, base string) (commit, url string, err error) {
+func (r *requestRecorder) Refused(_ context.Context, _, base string) (commit, url string, err error) {
 	r.asked = base
 	return r.refused, "https://forge.example/1", nil
 }
 
-func (r *reading) OpenRequest(ctx context.Context, q tracker.Request) (tracker.RequestRef, error) {
+func (r *requestRecorder) OpenRequest(ctx context.Context, q tracker.Request) (tracker.RequestRef, error) {
 	r.last = q
 	return r.forge.OpenRequest(ctx, q)
 }
@@ -232,7 +232,7 @@ echo "I added the work, because it was missing."`+done)
 	f.commit("template")
 	f.withRemote()
 	f.issue("a")
-	host := &reading{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	host := &requestRecorder{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.Gate = host, journal.PublishRequest, lines("grep -q work work")
 	r := f.one()
 	want := `Closes a.md
@@ -273,7 +273,7 @@ func TestDraftSaysWhatComesNext(t *testing.T) {
 	f := newFixture(t, commits)
 	f.withRemote()
 	f.issue("a")
-	host := &reading{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	host := &requestRecorder{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.Gate = host, journal.PublishRequest, lines("git rev-list --count HEAD; exit 3")
 	r := f.one()
 	body := host.last.Body
@@ -298,7 +298,7 @@ echo more >> work; git add -A; git commit -qm "work"`+done)
 	f.Config.Run.Env = append(f.Config.Run.Env, "SECOND="+second)
 	bare := f.withRemote()
 	f.issue("a")
-	host := &reading{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	host := &requestRecorder{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.MaxIterations, f.Config.Run.Retry.Backoff = host, journal.PublishRequest, 1, -1
 	old := f.one()
 	host.refused = old.Tip
@@ -360,7 +360,7 @@ func TestEditedWhileWorked(t *testing.T) {
 				f := newFixture(t, `cat >/dev/null; `+edit+`; echo work > work; git add -A; git commit -qm work`+end)
 				f.withRemote()
 				f.issue("a")
-				host := &reading{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+				host := &requestRecorder{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
 				f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.MaxIterations = host, journal.PublishRequest, 1
 				r := f.only(f.sweep(t.Context()))
 				want := name == "edited"

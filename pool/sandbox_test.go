@@ -20,24 +20,24 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// binding is a provider whose commands see the private repository in place of the worktree's own, as behind a mount. It isolates
-// nothing else.
-type binding struct {
+// bindingProvider is a provider whose commands see the private repository in place of the worktree's own, as behind a mount. It
+// isolates nothing else.
+type bindingProvider struct {
 	*sandboxes.None
 	opened func(sandboxes.Spec)
 }
 
-func newBinding(opened func(sandboxes.Spec)) binding {
-	return binding{sandboxes.NewNone(sandboxes.NoneConfig{}), opened}
+func newBindingProvider(opened func(sandboxes.Spec)) bindingProvider {
+	return bindingProvider{sandboxes.NewNone(sandboxes.NoneConfig{}), opened}
 }
 
-func (binding) Name() string { return "binding" }
+func (bindingProvider) Name() string { return "binding" }
 
-func (binding) Capabilities() sandboxes.Capabilities {
+func (bindingProvider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
 }
 
-func (b binding) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (b bindingProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if b.opened != nil {
 		b.opened(spec)
 	}
@@ -50,7 +50,7 @@ func TestPrivateRepositoryOfARun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits+`; echo undone > undone.txt; touch "$GIT_DIR/hooks/post-commit"`)
 	var specs []sandboxes.Spec
-	f.Config.Run.Sandboxes = newBinding(func(s sandboxes.Spec) { specs = append(specs, s) })
+	f.Config.Run.Sandboxes = newBindingProvider(func(s sandboxes.Spec) { specs = append(specs, s) })
 	f.Config.Run.Gate = lines(`git diff --quiet HEAD -- "$RALPH_ISSUE_KEY.txt" && test "$(git rev-list --count HEAD)" -eq 2`)
 	f.issue("a")
 	rec := f.one()
@@ -81,7 +81,7 @@ func TestPrivateRepositoryOfARun(t *testing.T) {
 func TestPrivateRepositoryMerged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	f.Config.Run.Publish, f.Config.Parallel = journal.PublishMerge, 3
 	f.Config.Run.Gate = lines(`test -z "$(git status --porcelain)"`)
 	for _, key := range []string{"a", "b", "c"} {
@@ -103,7 +103,7 @@ func TestPrivateRepositoryMerged(t *testing.T) {
 func TestDeadRunWithPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	f.issue("a")
 	ctx := t.Context()
 	base, err := f.Config.Run.Repo.Base(ctx, "main")
@@ -132,7 +132,7 @@ func TestDeadRunWithPrivateRepository(t *testing.T) {
 func TestHungRunWithPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	f.issue("a")
 	ctx := t.Context()
 	f.one() // its record serves as a template
@@ -186,7 +186,7 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Config.Run.Sandboxes = newBinding(func(s sandboxes.Spec) {
+	f.Config.Run.Sandboxes = newBindingProvider(func(s sandboxes.Spec) {
 		if s.Worktree == tree.Dir() {
 			t.Error("a sandbox was opened over it")
 		}
@@ -198,13 +198,13 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	}
 }
 
-// reaping is a provider that reports what is reaped.
-type reaping struct {
-	binding
+// reapingProvider is a provider that reports what is reaped.
+type reapingProvider struct {
+	bindingProvider
 	reap func(run string) error
 }
 
-func (r reaping) Reap(_ context.Context, run string) error { return r.reap(run) }
+func (r reapingProvider) Reap(_ context.Context, run string) error { return r.reap(run) }
 
 // The sandbox of a dead run's clean checkout is removed with the run, whatever removes the checkout.
 func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
@@ -212,7 +212,7 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 	f := newFixture(t, commits)
 	var mu sync.Mutex
 	reaped := map[string]bool{}
-	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
+	f.Config.Run.Sandboxes = reapingProvider{newBindingProvider(nil), func(run string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		reaped[run] = true
@@ -250,7 +250,7 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	f := newFixture(t, commits)
 	var mu sync.Mutex
 	tries, away := 0, true
-	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
+	f.Config.Run.Sandboxes = reapingProvider{newBindingProvider(nil), func(run string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if run != foreign {
@@ -274,25 +274,25 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	}
 }
 
-// costly is a provider whose closed sandboxes report that a limit has killed a process.
-type costly struct{ *sandboxes.None }
+// limitedProvider is a provider whose closed sandboxes report that a limit has killed a process.
+type limitedProvider struct{ *sandboxes.None }
 
-type costlyBox struct {
+type limitedBox struct {
 	sandboxes.Sandbox
 	closed bool
 }
 
-func (c costly) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (c limitedProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	box, err := c.None.Open(ctx, spec)
-	return &costlyBox{Sandbox: box}, err
+	return &limitedBox{Sandbox: box}, err
 }
 
-func (b *costlyBox) Close(ctx context.Context) error {
+func (b *limitedBox) Close(ctx context.Context) error {
 	b.closed = true
 	return b.Sandbox.Close(ctx)
 }
 
-func (b *costlyBox) Notices() []sandboxes.Notice {
+func (b *limitedBox) Notices() []sandboxes.Notice {
 	if !b.closed {
 		return nil
 	}
@@ -305,7 +305,7 @@ func TestNoticesAreReported(t *testing.T) {
 	notice := sandboxes.MemoryNotice(2, 64<<20)
 	notice.Text = "sandbox: " + notice.Text
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = costly{sandboxes.NewNone(sandboxes.NoneConfig{})}
+	f.Config.Run.Sandboxes = limitedProvider{sandboxes.NewNone(sandboxes.NoneConfig{})}
 	f.issue("a")
 	rec := f.one()
 	if rec.Verdict.Outcome != journal.Succeeded || !slices.Contains(rec.Warnings, notice) {
@@ -324,19 +324,19 @@ func TestNoticesAreReported(t *testing.T) {
 	}
 }
 
-// breaking is a binding whose first sandbox with an import breaks.
-type breaking struct {
-	binding
+// breakingProvider is a bindingProvider whose first sandbox with an import breaks.
+type breakingProvider struct {
+	bindingProvider
 	broken *atomic.Pointer[breakingBox]
 }
 
-func (b breaking) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (b breakingProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	home, err := os.MkdirTemp(filepath.Dir(spec.Worktree), "home-")
 	if err != nil {
 		return nil, err
 	}
 	spec.Env = append(slices.Clip(spec.Env), "HOME="+home)
-	box, err := b.binding.Open(ctx, spec)
+	box, err := b.bindingProvider.Open(ctx, spec)
 	return &breakingBox{box, b.broken}, err
 }
 
@@ -356,7 +356,7 @@ func (b *breakingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxe
 func TestSandboxThatBreaks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = breaking{newBinding(nil), new(atomic.Pointer[breakingBox])}
+	f.Config.Run.Sandboxes = breakingProvider{newBindingProvider(nil), new(atomic.Pointer[breakingBox])}
 	f.Config.Run.Setup, f.Config.Run.Gate = lines("touch ~/made"), lines("test -e ~/made")
 	f.issue("a")
 	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded || len(rec.Facts.Iterations) != 1 {

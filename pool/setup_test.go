@@ -12,19 +12,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homely is a binding whose commands have the kept home, or an empty one. It shows no layers.
-type homely struct {
-	binding
+// homeProvider is a bindingProvider whose commands have the kept home, or an empty one. It shows no layers.
+type homeProvider struct {
+	bindingProvider
 	temp string
 }
 
-func (homely) Capabilities() sandboxes.Capabilities {
-	c := binding{}.Capabilities()
+func (homeProvider) Capabilities() sandboxes.Capabilities {
+	c := bindingProvider{}.Capabilities()
 	c.Home = true
 	return c
 }
 
-func (h homely) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (h homeProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	home := spec.Home
 	if home == "" {
 		var err error
@@ -33,7 +33,7 @@ func (h homely) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbo
 		}
 	}
 	spec.Env = append(slices.Clip(spec.Env), "HOME="+home)
-	return h.binding.Open(ctx, spec)
+	return h.bindingProvider.Open(ctx, spec)
 }
 
 // A sandbox without layers gets a copy of the files that setup has made, unless a commit changes a file that setup depends on. A
@@ -58,7 +58,7 @@ func TestSetupIsCopied(t *testing.T) {
 			f.write("sub/deep/in", "")
 			f.commit("sub")
 			counts := filepath.Join(t.TempDir(), "counts")
-			f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
+			f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
 			f.Config.Run.Homes, f.Config.Run.SetupInputs = 1<<20, []string{"README"}
 			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h && mkdir -p sub/deep && echo x >sub/out && echo x >sub/deep/out`)
 			f.Config.Run.Gate = lines(`test "$(cat deps/link ~/h | tr '\n' ' ')" = "x h " && test deps/a -ot README && rm deps/a deps/link`)
@@ -110,7 +110,7 @@ func TestSetupOfTheCommitCounts(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}
-			f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
+			f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
 			f.Config.Run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 			f.Config.Run.Homes, f.Config.Run.MaxIterations = 1<<20, 1
 			f.Config.Run.Setup, f.Config.Run.Gate = lines(c.setup), lines(c.gate)
@@ -128,7 +128,7 @@ func TestCopiedFilesAreNotKept(t *testing.T) {
 	f := newFixture(t, `cat >/dev/null; echo work >>work.txt; git add work.txt; git commit -qm work`+done)
 	f.write(".gitignore", ".ralph/\n.env\n")
 	f.commit("ignore")
-	f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
+	f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
 	f.Config.Run.Homes, f.Config.Run.SetupInputs, f.Config.Run.Copy = 1<<20, []string{"README"}, []string{".env"}
 	f.Config.Run.Setup = lines(`echo x >deps`)
 	for _, key := range []string{"a", "b"} {

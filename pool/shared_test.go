@@ -30,7 +30,7 @@ func TestLimitsHoldOnAllMachines(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
 	f.withRemote()
-	f.Config.Run.Agent, f.Config.Run.MaxIterations = priced{}, 1
+	f.Config.Run.Agent, f.Config.Run.MaxIterations = pricedAgent{}, 1
 	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: -1}
 	f.Config.Run.Budget = loop.Budget{CostUSD: 100}
 	f.issue("a")
@@ -64,7 +64,7 @@ func TestSpendIsOnTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.withRemote()
-	f.Config.Run.Agent = priced{}
+	f.Config.Run.Agent = pricedAgent{}
 	f.issue("a")
 	spent := 0.0
 	f.onStage(journal.StageVerify, func(journal.Record) {

@@ -10,25 +10,28 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// mutes is a binding whose agents neither end nor obey, and whose sandboxes do not close, until goOn is closed.
-type mutes struct {
-	binding
+// deafAgentProvider is a bindingProvider whose agents neither end nor obey, and whose sandboxes do not close, until goOn is
+// closed.
+type deafAgentProvider struct {
+	bindingProvider
 	begins, goOn chan struct{}
 }
 
-func newMutes() mutes { return mutes{newBinding(nil), make(chan struct{}, 1), make(chan struct{})} }
-
-func (m mutes) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := m.binding.Open(ctx, spec)
-	return mutesBox{box, m}, err
+func newDeafAgentProvider() deafAgentProvider {
+	return deafAgentProvider{newBindingProvider(nil), make(chan struct{}, 1), make(chan struct{})}
 }
 
-type mutesBox struct {
+func (m deafAgentProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := m.bindingProvider.Open(ctx, spec)
+	return deafAgentBox{box, m}, err
+}
+
+type deafAgentBox struct {
 	sandboxes.Sandbox
-	m mutes
+	m deafAgentProvider
 }
 
-func (b mutesBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b deafAgentBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if strings.Contains(strings.Join(cmd.Argv, " "), "git commit") {
 		b.m.begins <- struct{}{}
 		<-b.m.goOn
@@ -36,7 +39,7 @@ func (b mutesBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-func (b mutesBox) Close(ctx context.Context) error {
+func (b deafAgentBox) Close(ctx context.Context) error {
 	select {
 	case <-b.m.goOn:
 	case <-ctx.Done():
@@ -49,7 +52,7 @@ func (b mutesBox) Close(ctx context.Context) error {
 func TestKillWhileAnAgentHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	m := newMutes()
+	m := newDeafAgentProvider()
 	f.Config.Run.Sandboxes = m
 	f.issue("a")
 	p := f.pool()
@@ -64,7 +67,7 @@ func TestKillWhileAnAgentHangs(t *testing.T) {
 		t.Errorf("%+v", r.State)
 	}
 	close(m.goOn)
-	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	if got := outcomes(f.sweep(t.Context())); got["a"] != journal.Succeeded {
 		t.Errorf("%v", got)
 	}
@@ -78,7 +81,7 @@ func TestKillWhileAnAgentHangs(t *testing.T) {
 func TestKillWhileTheAgentOfAJobHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	m := newMutes()
+	m := newDeafAgentProvider()
 	kill := make(chan struct{})
 	j := f.job(job.StrategyMerge)
 	j.Run.Sandboxes, j.Kill = m, kill

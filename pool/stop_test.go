@@ -41,13 +41,13 @@ func TestDrain(t *testing.T) {
 	g.clean()
 }
 
-// closable is a journal that can be closed.
-type closable struct {
+// closableJournal is a journal that can be closed.
+type closableJournal struct {
 	*store
 	closed atomic.Bool
 }
 
-func (s *closable) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+func (s *closableJournal) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	if s.closed.Load() {
 		return nil, errors.New("database is closed")
 	}
@@ -58,7 +58,7 @@ func (s *closable) Find(ctx context.Context, q journal.Query) ([]journal.Record,
 func TestSweepAfterDrain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	s := &closable{store: f.store}
+	s := &closableJournal{store: f.store}
 	f.Config.Run.Store = s
 	p := f.pool()
 	p.Drain()
@@ -202,7 +202,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `trap '' TERM INT; `+strings.Replace(endless, "exec sleep", "sleep", 1))
 	f.Config.Run.StopGrace = time.Hour
-	f.Config.Run.Agent = telling{used: agents.Usage{Input: 100}}
+	f.Config.Run.Agent = usageAgent{used: agents.Usage{Input: 100}}
 	var log strings.Builder
 	f.Config.Run.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	f.issue("a")
@@ -261,14 +261,14 @@ func TestStopDuringVerify(t *testing.T) {
 	f.clean()
 }
 
-// pausing is a tracker that signals the first read of an issue, and waits.
-type pausing struct {
+// pausingTracker is a tracker that signals the first read of an issue, and waits.
+type pausingTracker struct {
 	tracker.Tracker
 	first       sync.Once
 	reads, goOn chan struct{}
 }
 
-func (s *pausing) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (s *pausingTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	s.first.Do(func() {
 		close(s.reads)
 		<-s.goOn
@@ -282,7 +282,7 @@ func TestStopOfARunThatBegins(t *testing.T) {
 	for _, now := range []bool{false, true} {
 		f := newFixture(t, commits)
 		f.issue("a")
-		host := &pausing{Tracker: f.Config.Run.Tracker, reads: make(chan struct{}), goOn: make(chan struct{})}
+		host := &pausingTracker{Tracker: f.Config.Run.Tracker, reads: make(chan struct{}), goOn: make(chan struct{})}
 		f.Config.Run.Tracker = host
 		p := f.pool()
 		stopped := false
@@ -361,26 +361,26 @@ func TestStopBesideACallForTheSameIssue(t *testing.T) {
 	}
 }
 
-// living counts the sandboxes that are opened with a context that has not ended.
-type living struct {
+// openCounter counts the sandboxes that are opened with a context that has not ended.
+type openCounter struct {
 	*sandboxes.None
 	opened atomic.Int32
 }
 
-func (l *living) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (l *openCounter) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if ctx.Err() == nil {
 		l.opened.Add(1)
 	}
 	return l.None.Open(ctx, spec)
 }
 
-// stopping is a source of claims that stops each issue when it is claimed.
-type stopping struct {
+// stoppingClaims is a source of claims that stops each issue when it is claimed.
+type stoppingClaims struct {
 	*worktree.Repo
 	stop func(key string) bool
 }
 
-func (s *stopping) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+func (s *stoppingClaims) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
 	if !s.stop(key) {
 		return nil, errors.New("there is nothing to stop")
 	}
@@ -401,7 +401,7 @@ func TestStopBeforeAnythingBegins(t *testing.T) {
 			if tt.gate {
 				f.Config.Run.Gate = lines("true")
 			}
-			box, claims := &living{None: sandboxes.NewNone(sandboxes.NoneConfig{})}, &stopping{Repo: f.Config.Run.Repo}
+			box, claims := &openCounter{None: sandboxes.NewNone(sandboxes.NoneConfig{})}, &stoppingClaims{Repo: f.Config.Run.Repo}
 			f.Config.Run.Sandboxes, f.Config.Claims = box, claims
 			p := f.pool()
 			claims.stop = p.Stop

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// stops has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
-type stops struct {
+// callContexts has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
+type callContexts struct {
 	// early ends with soft, and with Drain if the call heeds Drain. It bounds waiting before a run has begun: for the remote, the
 	// tracker, or a claim.
 	early context.Context
@@ -22,16 +22,16 @@ type stops struct {
 	hard context.Context
 }
 
-// call derives the contexts of a call from ctx. drained ends early; it may be nil. done waits until Observe has received the
+// beginCall derives the contexts of a call from ctx. drained ends early; it may be nil. done waits until Observe has received the
 // call's events. The call emits an event at its first long wait for the remote.
-func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
-	ctx = w.telling(ctx)
+func (w *Worker) beginCall(ctx, drained context.Context) (s callContexts, done func()) {
+	ctx = w.withWaitEvents(ctx)
 	soft, stop := context.WithCancelCause(ctx)
 	early, unlink := workspace.EndedBy(soft, drained)
-	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)
+	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.lifetime)
 	hard, cancel := context.WithCancelCause(bounded)
-	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // when hard has ended, soft has ended, too
-	return stops{early, soft, hard}, func() {
+	unbind := context.AfterFunc(w.lifetime, func() { stop(errKilled); cancel(errKilled) }) // when hard has ended, soft has ended, too
+	return callContexts{early, soft, hard}, func() {
 		w.bus.Flush(soft, hard)
 		unbind()
 		free()
@@ -44,8 +44,8 @@ func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
 // errKilled is the cause of the contexts that Kill ends.
 var errKilled = halt.Error(journal.StopShutdown, "")
 
-// running is a run that Stop and StopNow can reach, from register to forget.
-type running struct {
+// runHandle is a run that Stop and StopNow can reach, from register to unregister.
+type runHandle struct {
 	Running
 	early        context.Context // ends with the call's early, and a grace period after soft; for waiting before the run begins
 	soft         context.Context // ends with the call's soft, and with Stop; its end asks the run to end
@@ -55,8 +55,8 @@ type running struct {
 }
 
 // register makes Stop and StopNow reach a run.
-func (w *Worker) register(s stops, r journal.Record) *running {
-	on := &running{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
+func (w *Worker) register(s callContexts, r journal.Record) *runHandle {
+	on := &runHandle{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
 	on.soft, on.stop = context.WithCancelCause(s.soft)
 	on.early, on.free = workspace.Within(s.early, on.soft.Done(), w.c.Run.StopGrace)
 	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
@@ -66,11 +66,11 @@ func (w *Worker) register(s stops, r journal.Record) *running {
 	return on
 }
 
-// forget ends the contexts of a run that is over. It may be called more than once.
-func (w *Worker) forget(on *running) {
+// unregister ends the contexts of a run that is over. It may be called more than once.
+func (w *Worker) unregister(on *runHandle) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	left := slices.DeleteFunc(w.running[on.Key], func(other *running) bool { return other == on })
+	left := slices.DeleteFunc(w.running[on.Key], func(other *runHandle) bool { return other == on })
 	if w.running[on.Key] = left; len(left) == 0 {
 		delete(w.running, on.Key)
 	}
@@ -82,8 +82,9 @@ func (w *Worker) forget(on *running) {
 // requestPoll is the interval of polling for another process's request to stop.
 const requestPoll = 500 * time.Millisecond
 
-// heed polls for another process's request to stop the run, until the caller calls over. Once begun, the run itself polls.
-func (on *running) heed(rec journal.Record) (over func()) {
+// pollStopRequests polls for another process's request to stop the run, until the caller calls over. Once begun, the run itself
+// polls.
+func (on *runHandle) pollStopRequests(rec journal.Record) (over func()) {
 	var looking sync.WaitGroup
 	done := make(chan struct{})
 	looking.Go(func() {
@@ -108,19 +109,19 @@ func (w *Worker) Stop(key string) bool { return w.StopRun(key, "") }
 
 // StopRun is Stop for one run of the issue. It does nothing if that run is over.
 func (w *Worker) StopRun(key, run string) bool {
-	return w.each(key, run, func(r *running) { r.stop(halt.Error(journal.StopAsked, "")) })
+	return w.eachRun(key, run, func(r *runHandle) { r.stop(halt.Error(journal.StopAsked, "")) })
 }
 
 // StopNow is Stop without a grace period: it kills the agent or the checks, and gives up a sandbox that is being opened.
 func (w *Worker) StopNow(key string) bool {
-	return w.each(key, "", func(r *running) {
+	return w.eachRun(key, "", func(r *runHandle) {
 		r.stop(halt.Error(journal.StopAsked, ""))
 		r.hasten(halt.Error(journal.StopAsked, ""))
 	})
 }
 
-// each calls do with every run of an issue, or only with the named one. It reports whether there was one.
-func (w *Worker) each(key, run string, do func(*running)) (found bool) {
+// eachRun calls do with every run of an issue, or only with the named one. It reports whether there was one.
+func (w *Worker) eachRun(key, run string, do func(*runHandle)) (found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.running[key] {

@@ -43,14 +43,14 @@ func TestDeathAfterDeathEndsWithAPerson(t *testing.T) {
 	}
 }
 
-// refusing is a tracker whose closed requests cannot be read.
-type refusing struct{ tracker.Tracker }
+// unreadableForge is a tracker whose closed requests cannot be read.
+type unreadableForge struct{ tracker.Tracker }
 
-func (refusing) OpenRequest(context.Context, tracker.Request) (tracker.RequestRef, error) {
+func (unreadableForge) OpenRequest(context.Context, tracker.Request) (tracker.RequestRef, error) {
 	return tracker.RequestRef{}, nil
 }
 
-func (refusing) Refused(context.Context, string, string) (commit, url string, err error) {
+func (unreadableForge) Refused(context.Context, string, string) (commit, url string, err error) {
 	return "", "", errors.New("may not look at requests")
 }
 
@@ -65,7 +65,7 @@ func TestFailuresThatUseNoAttemptEndWithAPerson(t *testing.T) {
 		"setup": {func(f *fixture) { f.Config.Run.Setup = lines("exit 3") }, "exit 3", "Find out what is broken; then have it worked again."},
 		"before the run": {func(f *fixture) {
 			f.withRemote()
-			f.Config.Run.Tracker, f.Config.Run.Publish = refusing{f.Config.Run.Tracker}, journal.PublishRequest
+			f.Config.Run.Tracker, f.Config.Run.Publish = unreadableForge{f.Config.Run.Tracker}, journal.PublishRequest
 		}, "may not look at requests", "has to fix what is broken there"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,15 +57,15 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 // called or ctx has ended, Sweep lists nothing, looks up no key, and returns without an error but with Summary.Interrupted. A
 // sweep that begins after Kill or Drain recovers nothing either.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
-	if p.life.Err() != nil || p.isDraining() {
+	if p.lifetime.Err() != nil || p.isDraining() {
 		return Summary{Interrupted: true}, nil
 	}
-	call, done := p.call(ctx, p.drained)
+	call, done := p.beginCall(ctx, p.drained)
 	defer done()
-	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}, over: map[string]time.Time{}}
-	s.wants.Store(true)
+	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, active: map[string]bool{}, ended: map[string]time.Time{}}
+	s.wantsSlot.Store(true)
 	defer p.enlist(s)()
-	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.signal() })()
+	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.wakeSweeps() })()
 	before, err := p.recover(call, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err == nil && s.summary.Unavailable == nil {
@@ -86,11 +86,11 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 
 // sweep is the state of one pass. The goroutine of Sweep owns it; runs pass their results to that goroutine.
 type sweep struct {
-	pool  *Pool
-	keys  []string
-	call  stops
-	wake  chan struct{} // a run has ended, a slot or disk space is free, or the backlog may have changed
-	wants atomic.Bool   // the sweep waits for a slot, or has not listed the backlog yet
+	pool      *Pool
+	keys      []string
+	call      callContexts
+	wake      chan struct{} // a run has ended, a slot or disk space is free, or the backlog may have changed
+	wantsSlot atomic.Bool   // the sweep waits for a slot, or has not listed the backlog yet
 
 	runs    sync.WaitGroup
 	mu      sync.Mutex
@@ -106,15 +106,15 @@ type sweep struct {
 	ordered bool                 // some issues wait for other runs
 	capped  bool                 // some issues wait for a cap
 	tried   map[string]bool      // started in this sweep
-	on      map[string]bool      // started in this sweep and not ended
-	over    map[string]time.Time // when the runs of the other tried issues ended
+	active  map[string]bool      // started in this sweep and not ended
+	ended   map[string]time.Time // when the runs of the other tried issues ended
 	unended []tracker.Issue      // issues whose runs met an outage at their end
 	running int
 	started int           // runs that count towards Limit
 	short   error         // the lack of disk space or budget that was reported last
-	away    error         // why tracker or remote cannot be used, while runs continue
+	outage  error         // why tracker or remote cannot be used, while runs continue
 	pause   time.Duration // before the next try after an outage; it grows until a run has ended or no issue is left
-	again   time.Time     // time of that next try
+	retryAt time.Time     // time of that next try
 	summary Summary
 }
 
@@ -126,13 +126,13 @@ func (s *sweep) run(ctx context.Context) error {
 	var failed error
 	for ended := ctx.Done(); ; {
 		s.addResults()
-		s.show()
+		s.updateHeld()
 		stopped := failed != nil || ctx.Err() != nil
 		ending := len(s.unended) > 0 // then the queue has nothing else, and neither limits nor a lack of room hold these runs back
 		over := stopped || s.summary.Unavailable != nil || !ending && s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle, empty := s.running == 0, len(s.queue) == 0
 		stale := s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
-		if !over && !ending && (!empty || s.capped) && s.noRoom(ctx, idle) {
+		if !over && !ending && (!empty || s.capped) && s.lacksRoom(ctx, idle) {
 			over, empty = idle, true
 		}
 		switch {
@@ -143,7 +143,7 @@ func (s *sweep) run(ctx context.Context) error {
 			failed = s.list(ctx)
 			continue
 		}
-		s.wants.Store(!over && (!empty || stale))
+		s.wantsSlot.Store(!over && (!empty || stale))
 		if idle && (over || empty && !stale) {
 			break // the summary has the reason
 		}
@@ -152,7 +152,7 @@ func (s *sweep) run(ctx context.Context) error {
 		case <-refresh.C: // new issues start as soon as a worker is free
 			if !stopped {
 				s.pool.commands.ObeyAll(ctx, s.keys)
-				s.stale = s.stale || s.left() && !time.Now().Before(s.again)
+				s.stale = s.stale || s.hasIssuesLeft() && !time.Now().Before(s.retryAt)
 			}
 		case <-ended:
 			ended = nil
@@ -167,7 +167,7 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 	}
 	if len(s.unended) > 0 {
-		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.away)
+		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.outage)
 	}
 	return failed
 }
@@ -177,7 +177,7 @@ func (s *sweep) startNext() {
 	next := s.queue[0]
 	next.keys, next.base = s.keys, s.base
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
-	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
+	s.tried[next.issue.Key], s.active[next.issue.Key] = true, true
 	s.runs.Go(func() {
 		defer s.pool.freeSlot()
 		add := func() {} // adds the result of the run
@@ -186,16 +186,16 @@ func (s *sweep) startNext() {
 			defer s.mu.Unlock()
 			s.results = append(s.results, func() {
 				s.running--
-				delete(s.on, next.issue.Key)
+				delete(s.active, next.issue.Key)
 				add()
 			})
 		}()
-		if next.left {
+		if next.finishOnly {
 			r, err := s.pool.recover(s.call, next.issue.Key)
-			add = func() { s.resumed(next.issue, r, err) }
+			add = func() { s.addRecovered(next.issue, r, err) }
 		} else {
 			r := s.pool.work(s.call, next)
-			add = func() { s.ended(r) }
+			add = func() { s.addResult(r) }
 		}
 	})
 }
@@ -240,8 +240,8 @@ func (s *sweep) loadParked(ctx context.Context) error {
 func (s *sweep) list(ctx context.Context) error {
 	first := s.listed.IsZero()
 	s.stale = false
-	s.forget(time.Duration(s.pool.again.Load()))
-	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
+	s.forgetTried(time.Duration(s.pool.again.Load()))
+	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.active), Over: maps.Clone(s.tried)}
 	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
 		s.pool.commands.ObeyAll(ctx, s.keys)
@@ -254,19 +254,19 @@ func (s *sweep) list(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the sweep was stopped
 	case unknown && !first:
-		s.isGone(gone.Key)
+		s.noteGone(gone.Key)
 		return nil
 	case publish.Unreachable(err):
-		s.isAway(err)
+		s.noteOutage(err)
 		return nil
 	default:
 		return err
 	}
 	s.pool.handOver(ctx, plan.HandOver)
-	s.queue, s.away = nil, nil
+	s.queue, s.outage = nil, nil
 	for _, i := range s.unended { // first: they need no agent, and a new run would meet the same outage at its end
-		if !s.on[i.Key] {
-			s.queue = append(s.queue, task{issue: i, left: true})
+		if !s.active[i.Key] {
+			s.queue = append(s.queue, task{issue: i, finishOnly: true})
 		}
 	}
 	for _, t := range plan.Tasks() {
@@ -331,9 +331,9 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// ended adds a result to the summary. It has the backlog listed again, since issues may have waited for this one.
-func (s *sweep) ended(r Result) {
-	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.ordered || s.away != nil)
+// addResult adds a result to the summary. It has the backlog listed again, since issues may have waited for this one.
+func (s *sweep) addResult(r Result) {
+	s.stale = s.stale || s.hasIssuesLeft() && (r.Closed || r.Skip == nil || s.ordered || s.outage != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	outage := publish.Outage(r.Unavailable)
 	if outage && r.Skip == nil {
@@ -343,7 +343,7 @@ func (s *sweep) ended(r Result) {
 		if !outage {
 			s.pause = 0
 		}
-		s.over[r.Issue.Key] = time.Now()
+		s.ended[r.Issue.Key] = time.Now()
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	} else {
 		s.started--
@@ -352,7 +352,7 @@ func (s *sweep) ended(r Result) {
 	switch {
 	case r.Unavailable == nil || s.summary.Unavailable != nil:
 	case outage:
-		s.isAway(r.Unavailable)
+		s.noteOutage(r.Unavailable)
 	default:
 		s.summary.Unavailable = r.Unavailable
 		s.summary.ParkedUntil = r.Record.Verdict.RetryAt
@@ -360,28 +360,28 @@ func (s *sweep) ended(r Result) {
 }
 
 // leaveOut adds an issue that was not worked to the summary. An issue that met an outage is tried again with the others.
-func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
+func (s *sweep) leaveOut(r Result, skipped backlog.Skipped, outage bool) {
 	e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
 	switch {
 	case outage && s.running > 0 && s.summary.Unavailable == nil:
 		delete(s.tried, r.Issue.Key)
-		s.waiting = append(s.waiting, not)
+		s.waiting = append(s.waiting, skipped)
 		return
-	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is reported already
-		s.summary.Skipped = append(s.summary.Skipped, not)
+	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.outage) != nil: // the reason is reported already
+		s.summary.Skipped = append(s.summary.Skipped, skipped)
 		return
 	case r.Err != nil:
 		e.Kind = journal.EventProblem
-		s.summary.Broken = append(s.summary.Broken, not)
+		s.summary.Broken = append(s.summary.Broken, skipped)
 	default:
-		s.summary.Skipped = append(s.summary.Skipped, not)
+		s.summary.Skipped = append(s.summary.Skipped, skipped)
 	}
 	s.pool.emit(e)
 }
 
-// noRoom reports whether disk space or caps forbid another run. Running ones may free some. If none is running, the sweep is
+// lacksRoom reports whether disk space or caps forbid another run. Running ones may free some. If none is running, the sweep is
 // over: only a person can make room.
-func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
+func (s *sweep) lacksRoom(ctx context.Context, idle bool) bool {
 	short := s.pool.runner.Admission().Full(ctx)
 	if full := s.pool.disk.Short(); full != nil {
 		short = full
@@ -394,7 +394,7 @@ func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 		s.summary.Unavailable = short
 	case s.short == nil:
 		s.short = short
-		s.tell(short)
+		s.reportHeld(short)
 	}
 	return true
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// silent is a provider whose engine does not answer from the end of the work on: no sandbox closes, and none is reaped.
-type silent struct {
-	binding
+// silentProvider is a provider whose engine does not answer from the end of the work on: no sandbox closes, and none is reaped.
+type silentProvider struct {
+	bindingProvider
 	files sandboxes.Files
 	away  atomic.Bool
 	only  atomic.Bool // it still answers Reap
@@ -27,28 +27,28 @@ type silent struct {
 	left  sync.Map    // sandboxes by run
 }
 
-func (s *silent) count() (n int) {
+func (s *silentProvider) count() (n int) {
 	s.left.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
 var errSilent = errors.New("the engine does not answer")
 
-func (s *silent) Capabilities() sandboxes.Capabilities {
-	c := s.binding.Capabilities()
+func (s *silentProvider) Capabilities() sandboxes.Capabilities {
+	c := s.bindingProvider.Capabilities()
 	c.Files = s.files
 	return c
 }
 
-func (s *silent) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := s.binding.Open(ctx, spec)
+func (s *silentProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.bindingProvider.Open(ctx, spec)
 	if err == nil {
 		s.left.Store(spec.Run, true)
 	}
 	return silentBox{box, s, spec.Run}, err
 }
 
-func (s *silent) Reap(_ context.Context, run string) error {
+func (s *silentProvider) Reap(_ context.Context, run string) error {
 	if s.away.Load() {
 		return errSilent
 	}
@@ -58,7 +58,7 @@ func (s *silent) Reap(_ context.Context, run string) error {
 
 type silentBox struct {
 	sandboxes.Sandbox
-	s   *silent
+	s   *silentProvider
 	run string
 }
 
@@ -84,7 +84,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			s := &silent{binding: newBinding(nil), files: files}
+			s := &silentProvider{bindingProvider: newBindingProvider(nil), files: files}
 			f.Config.Run.Sandboxes = s
 			f.issue("a")
 			f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
@@ -109,7 +109,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
-	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
 	f.Config.Run.Sandboxes = s
 	f.issue("a")
 	f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
@@ -134,7 +134,7 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
 	f.Config.Run.Sandboxes = s
 	f.issue("a")
 	base, err := f.Config.Run.Repo.Base(t.Context(), "main")
@@ -167,7 +167,7 @@ func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
 	f.Config.Run.Sandboxes = s
 	s.away.Store(true)
 	do(t, f.job(job.StrategyMerge))
@@ -186,7 +186,7 @@ func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
 	f.Config.Run.Sandboxes = s
 	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
@@ -205,7 +205,7 @@ func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 func TestSandboxThatWasNotClosedKeepsWhatIsNotImported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	m := unimporting{newBinding(nil), new(atomic.Int32)}
+	m := unimportableProvider{newBindingProvider(nil), new(atomic.Int32)}
 	f.Config.Run.Sandboxes, f.Config.Run.MaxIterations = m, 1
 	if _, err := f.job(job.StrategyMerge).Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -215,59 +215,59 @@ func TestSandboxThatWasNotClosedKeepsWhatIsNotImported(t *testing.T) {
 	}
 }
 
-// unimporting is a provider with disks from which nothing can be imported, and whose sandboxes do not close.
-type unimporting struct {
-	binding
+// unimportableProvider is a provider with disks from which nothing can be imported, and whose sandboxes do not close.
+type unimportableProvider struct {
+	bindingProvider
 	reaped *atomic.Int32
 }
 
-func (u unimporting) Capabilities() sandboxes.Capabilities {
-	c := u.binding.Capabilities()
+func (u unimportableProvider) Capabilities() sandboxes.Capabilities {
+	c := u.bindingProvider.Capabilities()
 	c.Files = sandboxes.Copy
 	return c
 }
 
-func (u unimporting) Reap(context.Context, string) error {
+func (u unimportableProvider) Reap(context.Context, string) error {
 	u.reaped.Add(1)
 	return nil
 }
 
-func (u unimporting) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := u.binding.Open(ctx, spec)
-	return unimportingBox{box}, err
+func (u unimportableProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := u.bindingProvider.Open(ctx, spec)
+	return unimportableBox{box}, err
 }
 
-type unimportingBox struct{ sandboxes.Sandbox }
+type unimportableBox struct{ sandboxes.Sandbox }
 
-func (b unimportingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b unimportableBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if slices.Contains(cmd.Argv, "ralph-import") {
 		return sandboxes.Exit{}, errSilent
 	}
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-func (b unimportingBox) Close(ctx context.Context) error {
+func (b unimportableBox) Close(ctx context.Context) error {
 	return errors.Join(errSilent, b.Sandbox.Close(ctx))
 }
 
-// mute is a binding whose imports hang as long as a file exists.
-type mute struct {
-	binding
+// hangingImportProvider is a bindingProvider whose imports hang as long as a file exists.
+type hangingImportProvider struct {
+	bindingProvider
 	while  string
 	begins func()
 }
 
-func (m mute) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := m.binding.Open(ctx, spec)
-	return muteBox{box, m}, err
+func (m hangingImportProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := m.bindingProvider.Open(ctx, spec)
+	return hangingImportBox{box, m}, err
 }
 
-type muteBox struct {
+type hangingImportBox struct {
 	sandboxes.Sandbox
-	m mute
+	m hangingImportProvider
 }
 
-func (b muteBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (b hangingImportBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if _, err := os.Stat(b.m.while); err == nil && slices.Contains(cmd.Argv, "ralph-import") {
 		b.m.begins()
 		<-ctx.Done()
@@ -287,7 +287,7 @@ func TestStopWhileTheImportHangs(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
-	f.Config.Run.Sandboxes, f.Config.Run.StopGrace = mute{newBinding(nil), while, func() { stop(nil) }}, time.Millisecond
+	f.Config.Run.Sandboxes, f.Config.Run.StopGrace = hangingImportProvider{newBindingProvider(nil), while, func() { stop(nil) }}, time.Millisecond
 	f.issue("a")
 	if s := f.sweep(ctx); !s.Interrupted {
 		t.Errorf("%+v", s)
@@ -304,25 +304,25 @@ func TestStopWhileTheImportHangs(t *testing.T) {
 	f.clean()
 }
 
-// stuck is a breaking provider whose broken sandbox does not close.
-type stuck struct {
-	breaking
+// unclosableProvider is a breakingProvider whose broken sandbox does not close.
+type unclosableProvider struct {
+	breakingProvider
 	reaped *atomic.Int32
 }
 
-func (s stuck) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	box, err := s.breaking.Open(ctx, spec)
-	return stuckBox{box.(*breakingBox)}, err
+func (s unclosableProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.breakingProvider.Open(ctx, spec)
+	return unclosableBox{box.(*breakingBox)}, err
 }
 
-func (s stuck) Reap(context.Context, string) error {
+func (s unclosableProvider) Reap(context.Context, string) error {
 	s.reaped.Add(1)
 	return nil
 }
 
-type stuckBox struct{ *breakingBox }
+type unclosableBox struct{ *breakingBox }
 
-func (b stuckBox) Close(ctx context.Context) error {
+func (b unclosableBox) Close(ctx context.Context) error {
 	err := b.breakingBox.Close(ctx)
 	if b.broken.Load() == b.breakingBox {
 		err = errors.Join(errSilent, err)
@@ -334,7 +334,7 @@ func (b stuckBox) Close(ctx context.Context) error {
 func TestBrokenSandboxThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	s := stuck{breaking{newBinding(nil), new(atomic.Pointer[breakingBox])}, new(atomic.Int32)}
+	s := unclosableProvider{breakingProvider{newBindingProvider(nil), new(atomic.Pointer[breakingBox])}, new(atomic.Int32)}
 	f.Config.Run.Sandboxes = s
 	f.issue("a")
 	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded || s.reaped.Load() == 0 {

@@ -16,10 +16,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// garbled is a tracker that lists an issue that it cannot read.
-type garbled struct{ tracker.Tracker }
+// garbledTracker is a tracker that lists an issue that it cannot read.
+type garbledTracker struct{ tracker.Tracker }
 
-func (g garbled) Get(ctx context.Context, key string) (tracker.Issue, error) {
+func (g garbledTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if key == "bad" {
 		return tracker.Issue{}, errors.New("garbled")
 	}
@@ -30,7 +30,7 @@ func (g garbled) Get(ctx context.Context, key string) (tracker.Issue, error) {
 func TestUnreadableIssueStopsNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Tracker = garbled{f.Config.Run.Tracker}
+	f.Config.Run.Tracker = garbledTracker{f.Config.Run.Tracker}
 	f.issue("bad")
 	if r := f.one(); r.Verdict.Outcome != journal.Failed || r.Verdict.Counted {
 		t.Fatalf("%+v", r.Verdict)
@@ -54,7 +54,7 @@ func TestRunningIssueThatCannotBeRead(t *testing.T) {
 	if _, err := f.Config.Run.Repo.Claim(t.Context(), "bad", worktree.Holder{Owner: "elsewhere/1/x", Run: "r"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	f.Config.Run.Tracker = garbled{f.Config.Run.Tracker} // it does not list the issue
+	f.Config.Run.Tracker = garbledTracker{f.Config.Run.Tracker} // it does not list the issue
 	f.Config.ByLabel = schedule.Limits{"db": 1}
 	f.issue("good", "labels: [no-human, db]")
 	plan, err := f.pool().Plan(t.Context())

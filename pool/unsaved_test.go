@@ -11,16 +11,16 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// unwilling is a journal that stores no record from a stage on, until off is set. died makes records look like those of a dead
-// process.
-type unwilling struct {
+// refusingJournal is a journal that stores no record from a stage on, until off is set. died makes records look like those of a
+// dead process.
+type refusingJournal struct {
 	*store
 	from journal.Stage
 	died bool
 	off  atomic.Bool
 }
 
-func (r *unwilling) Save(ctx context.Context, rec journal.Record) error {
+func (r *refusingJournal) Save(ctx context.Context, rec journal.Record) error {
 	if !r.off.Load() {
 		if !rec.Stage.Before(r.from) {
 			return errors.New("disk I/O error")
@@ -45,7 +45,7 @@ func TestJournalRefuses(t *testing.T) {
 				f := newFixture(t, commits)
 				bare := f.withRemote()
 				f.issue("a")
-				s := &unwilling{store: f.store, from: from, died: died}
+				s := &refusingJournal{store: f.store, from: from, died: died}
 				f.Config.Run.Store = s
 				p := f.pool()
 				sweep := func(p *pool.Pool) pool.Summary {

@@ -16,23 +16,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/base"
 )
 
-// keyed is an agent whose login may be missing.
-type keyed struct {
+// loginAgent is an agent whose login may be missing.
+type loginAgent struct {
 	agents.Command
 	login func() error
 }
 
-func (k keyed) Describe() agents.Description {
+func (k loginAgent) Describe() agents.Description {
 	d := k.Command.Describe()
 	d.Endpoint = &agents.Endpoint{Name: "keyed", Upstream: "https://model.example", Point: func(agents.Service, string, string) (env, args []string) { return nil, nil }}
 	d.Login = agents.Login{File: "login", Read: func(string) (agents.Token, error) { return agents.Token{}, k.login() }}
 	return d
 }
 
-// proxied is a provider that needs an egress proxy, which no test opens.
-type proxied struct{ sandboxes.Provider }
+// proxyProvider is a provider that needs an egress proxy, which no test opens.
+type proxyProvider struct{ sandboxes.Provider }
 
-func (w proxied) Capabilities() sandboxes.Capabilities {
+func (w proxyProvider) Capabilities() sandboxes.Capabilities {
 	c := w.Provider.Capabilities()
 	c.Egress = true
 	return c
@@ -55,8 +55,8 @@ func TestMissingLoginEndsTheSweepAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var calls atomic.Int32
-	f.Config.Run.Agent = keyed{login: func() error { calls.Add(1); return errNoLogin }}
-	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
+	f.Config.Run.Agent = loginAgent{login: func() error { calls.Add(1); return errNoLogin }}
+	f.Config.Run.Sandboxes = proxyProvider{f.Config.Run.Sandboxes}
 	if s := f.sweep(t.Context()); s.Unavailable != nil || calls.Load() != 0 {
 		t.Errorf("an empty backlog needs no login: %+v", s)
 	}
@@ -80,8 +80,8 @@ func TestMergeNeedsNoLogin(t *testing.T) {
 	f.issue("a")
 	f.one()
 	f.Config.Run.Gate = lines("test -f a.txt")
-	f.Config.Run.Agent = keyed{login: func() error { return errNoLogin }}
-	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
+	f.Config.Run.Agent = loginAgent{login: func() error { return errNoLogin }}
+	f.Config.Run.Sandboxes = proxyProvider{f.Config.Run.Sandboxes}
 	if r, err := f.pool().Merge(t.Context(), "a"); err != nil || r.Record.Verdict.Outcome != journal.Succeeded || !f.exists("a.txt") {
 		t.Errorf("%+v, %v", r.Record.Verdict, err)
 	}
@@ -93,13 +93,13 @@ func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var calls atomic.Int32
-	f.Config.Run.Agent = keyed{login: func() error {
+	f.Config.Run.Agent = loginAgent{login: func() error {
 		if calls.Add(1) == 1 {
 			return nil
 		}
 		return errNoLogin
 	}}
-	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
+	f.Config.Run.Sandboxes = proxyProvider{f.Config.Run.Sandboxes}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
@@ -135,35 +135,35 @@ func TestMissingProgramEndsTheSweepAndCostsNothing(t *testing.T) {
 	}
 }
 
-// closed is a provider that opens a number of sandboxes and then no more.
-type closed struct {
+// exhaustedProvider is a provider that opens a number of sandboxes and then no more.
+type exhaustedProvider struct {
 	sandboxes.Provider
 	opens *atomic.Int32 // how many still open
 }
 
 var errNoImage = errors.New("no image; build it")
 
-func (c closed) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (c exhaustedProvider) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if c.opens.Add(-1) < 0 {
 		return nil, errNoImage
 	}
 	return c.Provider.Open(ctx, s)
 }
 
-// away is a provider that cannot be used while it is away.
-type away struct {
+// awayProvider is a provider that cannot be used while it is away.
+type awayProvider struct {
 	sandboxes.Provider
 	is *atomic.Bool
 }
 
-func (a away) Check(ctx context.Context) error {
+func (a awayProvider) Check(ctx context.Context) error {
 	if a.is.Load() {
 		return errNoImage
 	}
 	return a.Provider.Check(ctx)
 }
 
-func (a away) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (a awayProvider) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if a.is.Load() {
 		return nil, errNoImage
 	}
@@ -175,7 +175,7 @@ func TestSandboxThatIsAwayLater(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var is atomic.Bool
-	f.Config.Run.Sandboxes = away{f.Config.Run.Sandboxes, &is}
+	f.Config.Run.Sandboxes = awayProvider{f.Config.Run.Sandboxes, &is}
 	p := f.pool()
 	f.issue("a")
 	if s, err := p.Sweep(t.Context()); err != nil || s.Count(journal.Succeeded) != 1 {
@@ -200,7 +200,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var opens atomic.Int32
-	f.Config.Run.Sandboxes = closed{f.Config.Run.Sandboxes, &opens}
+	f.Config.Run.Sandboxes = exhaustedProvider{f.Config.Run.Sandboxes, &opens}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
@@ -225,7 +225,7 @@ func TestSandboxThatDoesNotOpenForManySweeps(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var opens atomic.Int32
-	f.Config.Run.Sandboxes = closed{newBinding(nil), &opens}
+	f.Config.Run.Sandboxes = exhaustedProvider{newBindingProvider(nil), &opens}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
@@ -247,13 +247,13 @@ func TestSandboxThatDoesNotOpenForManySweeps(t *testing.T) {
 	f.clean()
 }
 
-// choosy is a provider that does not open over some worktrees.
-type choosy struct {
+// choosyProvider is a provider that does not open over some worktrees.
+type choosyProvider struct {
 	sandboxes.Provider
 	refuse func(sandboxes.Spec) bool
 }
 
-func (c choosy) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+func (c choosyProvider) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if c.refuse(s) {
 		return nil, errNoImage
 	}
@@ -272,23 +272,23 @@ func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
 	}
 	f.issue("b")
 	f.Config.Run.Gate = nil
-	f.Config.Run.Sandboxes = choosy{open, func(s sandboxes.Spec) bool { return strings.HasPrefix(filepath.Base(s.Worktree), "a-") }}
+	f.Config.Run.Sandboxes = choosyProvider{open, func(s sandboxes.Spec) bool { return strings.HasPrefix(filepath.Base(s.Worktree), "a-") }}
 	s := f.sweep(t.Context(), "a", "b")
 	if got := outcomes(s); got["a"] != journal.Failed || got["b"] != journal.Succeeded || s.Unavailable != nil {
 		t.Errorf("%v: %+v", got, s)
 	}
 }
 
-// nothing is a provider whose Open returns neither a sandbox nor an error.
-type nothing struct{ sandboxes.Provider }
+// nilProvider is a provider whose Open returns neither a sandbox nor an error.
+type nilProvider struct{ sandboxes.Provider }
 
-func (nothing) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return nil, nil } //nolint:nilnil // the mistake under test
+func (nilProvider) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return nil, nil } //nolint:nilnil // the mistake under test
 
 // Such a provider ends the run with an error, and not the process.
 func TestProviderThatOpensNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Sandboxes = nothing{f.Config.Run.Sandboxes}
+	f.Config.Run.Sandboxes = nilProvider{f.Config.Run.Sandboxes}
 	f.issue("a")
 	if s := f.sweep(t.Context()); !strings.Contains(f.only(s).Verdict.Reason.Detail, "neither a sandbox nor an error") {
 		t.Errorf("%+v", f.only(s).Verdict)

@@ -28,20 +28,20 @@ import (
 
 // Worker works one issue for each call of Work. It is safe for concurrent use. Make one with NewWorker.
 type Worker struct {
-	c        Config // with its defaults
-	runner   *run.Runner
-	choices  []agents.Choice // all agents
-	disk     *disk.Guard
-	bus      *journal.Bus
-	planner  *backlog.Planner
-	taker    *claims.Taker
-	slow     time.Duration // how long a wait for the remote may last before an event reports it
-	commands *command.Handler
-	life     context.Context //nolint:containedctx // ends with Kill
-	kill     context.CancelCauseFunc
+	c               Config // with its defaults
+	runner          *run.Runner
+	choices         []agents.Choice // all agents
+	disk            *disk.Guard
+	bus             *journal.Bus
+	planner         *backlog.Planner
+	taker           *claims.Taker
+	reportWaitAfter time.Duration // how long a wait for the remote may last before an event reports it
+	commands        *command.Handler
+	lifetime        context.Context //nolint:containedctx // ends with Kill
+	kill            context.CancelCauseFunc
 
 	mu      sync.Mutex
-	running map[string][]*running // guarded by mu; by key, in order of registration
+	running map[string][]*runHandle // guarded by mu; by key, in order of registration
 }
 
 // Running is an issue that is being worked.
@@ -56,8 +56,8 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
 		return nil, err
 	}
-	w := &Worker{c: c, slow: 10 * time.Second, bus: journal.NewBus(c.Observe), running: map[string][]*running{}}
-	w.life, w.kill = context.WithCancelCause(context.Background())
+	w := &Worker{c: c, reportWaitAfter: 10 * time.Second, bus: journal.NewBus(c.Observe), running: map[string][]*runHandle{}}
+	w.lifetime, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit
 	c.Run.MinFree, c.Run.Emit = c.MinFree, func(e journal.Event) {
 		if also != nil {
@@ -84,15 +84,15 @@ func NewWorker(c Config) (*Worker, error) {
 	w.commands = &command.Handler{
 		Run: w.c.Run, Planner: w.planner, Taker: w.taker, NewRecord: w.newRecord, Explain: w.runner.Explain,
 		Stop: func(key string, why tracker.Unfit) {
-			w.each(key, "", func(r *running) { r.stop(halt.Superseded(why)) })
+			w.eachRun(key, "", func(r *runHandle) { r.stop(halt.Superseded(why)) })
 		},
 	}
 	return w, nil
 }
 
-// Kill ends all runs at once: it kills agents without a grace period and releases claims. It imports work on disk if that is quick;
-// otherwise the next start imports it. All other calls end, too. Later calls return ErrEnded, except Sweep, which returns an
-// interrupted Summary.
+// Kill ends all runs at once: it kills agents without a grace period and releases claims. It imports work on disk if that is
+// quick; otherwise the next start imports it. All other calls end, too. Later calls return ErrEnded, except Sweep, which
+// returns an interrupted Summary.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
 // Requeue makes the next sweep work an issue again, like a forge's command with the same verb, and resets counts and waiting
@@ -103,20 +103,20 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 		return fmt.Errorf("%q cannot requeue an issue", verb)
 	}
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
-	_, err := until(ctx, w, func(ctx context.Context) (any, error) { return nil, w.commands.Requeue(ctx, c) })
+	_, err := untilKilled(ctx, w, func(ctx context.Context) (any, error) { return nil, w.commands.Requeue(ctx, c) })
 	return err
 }
 
-// until calls do for a call that works no issue. The context of do also ends with Kill; after Kill until returns ErrEnded. It
-// does not wait for Observe.
-func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
-	if w.life.Err() != nil {
+// untilKilled calls do for a call that works no issue. The context of do also ends with Kill; after Kill until returns
+// ErrEnded. It does not wait for Observe.
+func untilKilled[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
+	if w.lifetime.Err() != nil {
 		return out, ErrEnded
 	}
-	ctx, cancel := context.WithCancelCause(w.telling(ctx))
+	ctx, cancel := context.WithCancelCause(w.withWaitEvents(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(w.life, func() { cancel(errKilled) })()
-	if out, err = do(ctx); err != nil && w.life.Err() != nil && !errors.Is(err, ErrEnded) {
+	defer context.AfterFunc(w.lifetime, func() { cancel(errKilled) })()
+	if out, err = do(ctx); err != nil && w.lifetime.Err() != nil && !errors.Is(err, ErrEnded) {
 		err = fmt.Errorf("%w: %w", ErrEnded, err)
 	}
 	return out, err
@@ -135,7 +135,7 @@ func (w *Worker) Running() []Running {
 
 // Parked lists the agents that runs on this host found unavailable and that are not expected back yet.
 func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
-	return until(ctx, w, func(ctx context.Context) ([]journal.Parked, error) {
+	return untilKilled(ctx, w, func(ctx context.Context) ([]journal.Parked, error) {
 		return parking.Load(ctx, w.c.Run.Store, w.c.Run.Name, w.runner.Host(), time.Now())
 	})
 }
@@ -170,15 +170,15 @@ type Result struct {
 // later call or sweep has to end the run. An issue that may not be worked now, for example because it is claimed or ctx has
 // ended, is no error: the Result has a Skip. Work needs no slot and ignores SetParallel and Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, nil, key, task{keys: []string{key}})
+	return w.workOne(ctx, nil, key, task{keys: []string{key}})
 }
 
-// single works one issue, or merges its branch. The end of drained ends what precedes the run; it may be nil.
-func (w *Worker) single(ctx, drained context.Context, key string, t task) (r Result, err error) {
-	if short := w.disk.Short(); short != nil && !t.merge && w.life.Err() == nil { // a sweep checks the disk in the same way
+// workOne works one issue, or merges its branch. The end of drained ends what precedes the run; it may be nil.
+func (w *Worker) workOne(ctx, drained context.Context, key string, t task) (r Result, err error) {
+	if short := w.disk.Short(); short != nil && !t.merge && w.lifetime.Err() == nil { // a sweep checks the disk in the same way
 		return Result{Unavailable: short}, short
 	}
-	s, done := w.call(ctx, drained)
+	s, done := w.beginCall(ctx, drained)
 	defer done()
 	if r, err = w.lookUp(s, key, &t); r.Skip != nil || err != nil {
 		return r, err
@@ -189,9 +189,9 @@ func (w *Worker) single(ctx, drained context.Context, key string, t task) (r Res
 
 // lookUp finds the issue with this key, and the task's base and tip. A skip means that the call was stopped, or that an earlier
 // merge was unfinished and has ended now.
-func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
-	if t.issue, err = w.named(s.early, key); err == nil && t.merge {
-		if left, err = w.leftMerge(s, t.issue); left.Skip != nil || err != nil {
+func (w *Worker) lookUp(s callContexts, key string, t *task) (left Result, err error) {
+	if t.issue, err = w.readNamed(s.early, key); err == nil && t.merge {
+		if left, err = w.finishMerge(s, t.issue); left.Skip != nil || err != nil {
 			return left, err
 		}
 		t.base, t.tip, err = publish.MergeBase(s.early, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
@@ -210,9 +210,9 @@ func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
 	return left, err
 }
 
-// named reads the issue with a key from the caller. After Kill it returns ErrEnded.
-func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
-	if w.life.Err() != nil {
+// readNamed reads the issue with a key from the caller. After Kill it returns ErrEnded.
+func (w *Worker) readNamed(ctx context.Context, key string) (tracker.Issue, error) {
+	if w.lifetime.Err() != nil {
 		return tracker.Issue{}, ErrEnded
 	}
 	return w.planner.Named(ctx, key)
@@ -227,7 +227,7 @@ func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 // Refused returns the head commit and the URL of the branch's latest request into the base, if that was closed and not merged.
 // Otherwise both are empty.
 func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
-	url, err = until(ctx, w, func(ctx context.Context) (url string, err error) {
+	url, err = untilKilled(ctx, w, func(ctx context.Context) (url string, err error) {
 		if r, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker); ok {
 			commit, url, err = r.Refused(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
 		}
@@ -238,20 +238,20 @@ func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url 
 
 // task is an issue to work, and how.
 type task struct {
-	issue  tracker.Issue
-	keys   []string // the only issues that the caller wants worked; empty: all
-	base   worktree.Base
-	follow *tracker.FollowUp // the request to follow up; nil: work the issue
-	merge  bool              // publish the commits on the branch; see Merge
-	tip    string            // for a merge: tip of the branch; empty: merge it on its own
-	left   bool              // end the run that met an outage at its end
+	issue      tracker.Issue
+	keys       []string // the only issues that the caller wants worked; empty: all
+	base       worktree.Base
+	follow     *tracker.FollowUp // the request to follow up; nil: work the issue
+	merge      bool              // publish the commits on the branch; see Merge
+	tip        string            // for a merge: tip of the branch; empty: merge it on its own
+	finishOnly bool              // end the run that met an outage at its end
 }
 
 // work works one issue.
-func (w *Worker) work(s stops, t task) Result {
-	a, not := w.newAttempt(s, t)
+func (w *Worker) work(s callContexts, t task) Result {
+	a, result := w.newAttempt(s, t)
 	if a == nil {
-		return not
+		return result
 	}
 	return a.do()
 }
@@ -264,9 +264,10 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	return rec
 }
 
-// telling derives a context in which the first long wait for the remote emits an event. Without a remote nothing is emitted.
-func (w *Worker) telling(ctx context.Context) context.Context {
-	return workspace.Telling(ctx, w.slow, func(what string) {
+// withWaitEvents derives a context in which the first long wait for the remote emits an event. Without a remote nothing is
+// emitted.
+func (w *Worker) withWaitEvents(ctx context.Context) context.Context {
+	return workspace.WithSlowWait(ctx, w.reportWaitAfter, func(what string) {
 		if remote := w.c.Run.Repo.Remote(); remote != "" {
 			w.emit(journal.Event{Kind: journal.EventSweep, Text: "still " + what + " " + remote})
 		}

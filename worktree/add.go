@@ -21,7 +21,7 @@ func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
 		return nil, fmt.Errorf("add worktree: %w", err)
 	}
 	err = r.locked(ctx, s.Key, "add worktree for "+s.Key, func() (err error) {
-		if err = r.clearRemains(ctx, s); err == nil {
+		if err = r.clearEarlierRuns(ctx, s); err == nil {
 			t, err = r.add(ctx, s)
 		}
 		return err
@@ -29,8 +29,8 @@ func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
 	return t, err
 }
 
-// clearRemains imports the work of earlier runs of the key and removes their worktrees.
-func (r *Repo) clearRemains(ctx context.Context, s Spec) error {
+// clearEarlierRuns imports the work of earlier runs of the key and removes their worktrees.
+func (r *Repo) clearEarlierRuns(ctx context.Context, s Spec) error {
 	trees, err := r.Trees(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -40,14 +40,14 @@ func (r *Repo) clearRemains(ctx context.Context, s Spec) error {
 		if old := t.rec.Spec; old.Key != s.Key || s.Detached && (!old.Detached || old.Run == s.Run || old.Of == s.Of && s.Of != "") {
 			continue
 		}
-		if err := t.clear(ctx); err != nil {
+		if err := t.importAndDiscard(ctx); err != nil {
 			return fmt.Errorf("remains of run %s in %s: %w", t.rec.Spec.Run, t.Dir(), err)
 		}
 	}
 	return nil
 }
 
-func (t *Tree) clear(ctx context.Context) error {
+func (t *Tree) importAndDiscard(ctx context.Context) error {
 	if !t.Unsaved() {
 		return t.discard()
 	}
@@ -68,24 +68,24 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if s.Private {
 		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // the store of the base's objects is shared by many checkouts
 	} else {
-		t.rec.GitDir = filepath.Join(r.at.Common, "worktrees", t.name)
+		t.rec.GitDir = filepath.Join(r.location.Common, "worktrees", t.name)
 	}
 	var edits []git.Edit
 	if !s.Detached {
 		var err error
-		if edits, err = t.choose(ctx); err != nil {
+		if edits, err = t.planStart(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if s.Private {
 		t.rec.At = t.rec.Start
 	}
-	if err := t.update(func(*record.Record) {}); err != nil {
+	if err := t.updateRecord(func(*record.Record) {}); err != nil {
 		return nil, err
 	}
 	err := r.git.MoveRefs(ctx, edits...)
 	if err == nil {
-		err = t.noteRefs(ctx)
+		err = t.recordRefs(ctx)
 	}
 	if err == nil && s.Private {
 		err = t.makePrivate(ctx)
@@ -94,10 +94,10 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	}
 	if err == nil {
 		// This write need not survive a power loss: an existing index also shows that the tree is complete.
-		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
+		err = t.saveRecord(func(rec *record.Record) { rec.Making = false }, false)
 	}
 	if t.rec.Start == s.Trusted() {
-		err = importer.OfBase(err)
+		err = importer.MarkBaseFailure(err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
@@ -105,48 +105,48 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	return t, nil
 }
 
-// choose picks the commit at which the run starts, and returns the ref updates for it.
-func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
+// planStart picks the commit at which the run starts, and returns the ref updates for it.
+func (t *Tree) planStart(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
-	there := s.There
-	if there == nil {
+	remoteTips := s.There
+	if remoteTips == nil {
 		var err error
-		if there, err = r.RemoteTips(ctx, s.Branch); err != nil {
+		if remoteTips, err = r.RemoteTips(ctx, s.Branch); err != nil {
 			return nil, err
 		}
 	}
-	remote := there[s.Branch]
+	remote := remoteTips[s.Branch]
 	if _, err := r.dropBroken(ctx, s); err != nil {
 		return nil, err
 	}
-	have, err := r.git.Refs(ctx, refname.Branch(s.Branch), r.names.Work(s.Key), r.names.WIP(s.Key), r.names.Olds(s.Key))
+	refs, err := r.git.Refs(ctx, refname.Branch(s.Branch), r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.Olds(s.Key))
 	if err != nil {
 		return nil, err
 	}
-	if have[refname.Branch(s.Branch)] != "" {
+	if refs[refname.Branch(s.Branch)] != "" {
 		if err := r.freeBranch(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	start, err := r.pickStart(ctx, s, have, remote)
+	start, err := r.pickStart(ctx, s, refs, remote)
 	if err != nil {
 		return nil, err
 	}
-	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, have[r.names.Work(s.Key)]
-	if t.rec.RemoteConfig, err = r.remote.Answers(ctx); err != nil {
+	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, refs[r.refNames.Work(s.Key)]
+	if t.rec.RemoteConfig, err = r.remote.ConfigDigest(ctx); err != nil {
 		return nil, err
 	}
-	return r.startEdits(ctx, s, have, remote, start)
+	return r.startEdits(ctx, s, refs, remote, start)
 }
 
 // pickStart returns the commit at which the run starts.
-func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, remote string) (string, error) {
+func (r *Repo) pickStart(ctx context.Context, s Spec, refs map[string]string, remote string) (string, error) {
 	if s.Fresh {
 		return s.Base.Commit, nil
 	}
-	start := have[refname.Branch(s.Branch)]
+	start := refs[refname.Branch(s.Branch)]
 	if remote != "" && remote != start {
-		newer, err := r.remoteIsNewer(ctx, s.Key, have, start, remote)
+		newer, err := r.remoteIsNewer(ctx, s.Key, refs, start, remote)
 		if err != nil {
 			return "", err
 		}
@@ -157,11 +157,11 @@ func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, re
 	if start == "" {
 		return s.Base.Commit, nil
 	}
-	over, err := r.git.Contains(ctx, s.Base.Commit, start)
-	if err == nil && !over && s.Without != "" {
-		over, err = r.git.Holds(ctx, start, s.Without)
+	merged, err := r.git.Contains(ctx, s.Base.Commit, start)
+	if err == nil && !merged && s.Without != "" {
+		merged, err = r.git.Holds(ctx, start, s.Without)
 	}
-	if err != nil || over {
+	if err != nil || merged {
 		return s.Base.Commit, err
 	}
 	return start, nil
@@ -169,11 +169,11 @@ func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, re
 
 // remoteIsNewer reports whether the run continues from the remote branch. If both branches have their own commits, the
 // remote one wins, because people see that one, unless its tip was here before and was replaced, for example by a rebase.
-func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]string, local, remote string) (bool, error) {
+func (r *Repo) remoteIsNewer(ctx context.Context, key string, refs map[string]string, local, remote string) (bool, error) {
 	if local == "" {
 		return true, nil
 	}
-	if remote == have[r.names.Work(key)] || have[r.names.Old(key, remote)] == remote {
+	if remote == refs[r.refNames.Work(key)] || refs[r.refNames.Old(key, remote)] == remote {
 		return false, nil
 	}
 	behind, err := r.git.Contains(ctx, local, remote)
@@ -181,25 +181,25 @@ func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]st
 }
 
 // startEdits returns the updates that move the branch and the work ref to start, and keep the tips not contained in it.
-func (r *Repo) startEdits(ctx context.Context, s Spec, have map[string]string, remote, start string) ([]git.Edit, error) {
+func (r *Repo) startEdits(ctx context.Context, s Spec, refs map[string]string, remote, start string) ([]git.Edit, error) {
 	var edits []git.Edit
 	kept := map[string]bool{}
-	for _, tip := range []string{have[refname.Branch(s.Branch)], have[r.names.Work(s.Key)], remote} {
+	for _, tip := range []string{refs[refname.Branch(s.Branch)], refs[r.refNames.Work(s.Key)], remote} {
 		if tip == "" || kept[tip] {
 			continue
 		}
-		inside, err := r.git.Contains(ctx, start, tip)
+		contained, err := r.git.Contains(ctx, start, tip)
 		if err != nil {
 			return nil, err
 		}
-		if !inside {
+		if !contained {
 			kept[tip] = true
-			edits = append(edits, git.Edit{Ref: r.names.Old(s.Key, tip), New: tip, Any: true})
+			edits = append(edits, git.Edit{Ref: r.refNames.Old(s.Key, tip), New: tip, Any: true})
 		}
 	}
-	for _, ref := range []string{refname.Branch(s.Branch), r.names.Work(s.Key)} {
-		if have[ref] != start {
-			edits = append(edits, git.Edit{Ref: ref, New: start, Old: have[ref]})
+	for _, ref := range []string{refname.Branch(s.Branch), r.refNames.Work(s.Key)} {
+		if refs[ref] != start {
+			edits = append(edits, git.Edit{Ref: ref, New: start, Old: refs[ref]})
 		}
 	}
 	return edits, nil

@@ -24,17 +24,17 @@ func TestSetAside(t *testing.T) {
 			t.Fatalf("imported %+v, %v", got, err)
 		}
 		err := in.tree.Remove(t.Context())
-		if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), f.repo.path("kept")) != (try == 1) {
+		if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), f.repo.statePath("kept")) != (try == 1) {
 			t.Fatalf("removed after %d failures: %v", try+1, err)
 		}
-		if aside, ok := errors.AsType[*AsideError](err); ok != (try == 1) || ok && (filepath.Dir(aside.Dir) != f.repo.path("kept") || aside.Why == "") {
+		if aside, ok := errors.AsType[*AsideError](err); ok != (try == 1) || ok && (filepath.Dir(aside.Dir) != f.repo.statePath("kept") || aside.Why == "") {
 			t.Errorf("after %d failures: %+v", try+1, aside)
 		}
 		if strings.Contains(err.Error(), in.tree.Dir()) {
 			t.Errorf("the caller knows the folder: %v", err)
 		}
 	}
-	kept, err := filepath.Glob(f.repo.path("kept", "*"))
+	kept, err := filepath.Glob(f.repo.statePath("kept", "*"))
 	if err != nil || len(kept) != 1 || f.read(kept[0], "files", "done") != "work\n" {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
@@ -59,7 +59,7 @@ func TestSetAsideAfterALateImport(t *testing.T) {
 	if _, err := in.tree.Import(t.Context(), late); !errors.Is(err, ErrLate) {
 		t.Fatal(err)
 	}
-	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.path("kept")) {
+	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
 		t.Errorf("removed: %v", err)
 	}
 	f.add("k", "r2")

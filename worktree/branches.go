@@ -19,19 +19,19 @@ type Branch = branch.Branch
 
 // Branches lists ralph's branches and saved changes, compared with base. The list is valid even with a [*record.Errors].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
-	var unread error
-	all, err := branch.Lister{Git: r.git, Names: r.names}.List(ctx, base.Commit, func() (of []branch.Tree) {
+	var recordsErr error
+	all, err := branch.Lister{Git: r.git, Names: r.refNames}.List(ctx, base.Commit, func() (listed []branch.Tree) {
 		var trees []*Tree
-		trees, unread = r.Trees(ctx)
+		trees, recordsErr = r.Trees(ctx)
 		for _, t := range trees {
-			of = append(of, branch.Tree{Dir: t.Dir(), Key: t.rec.Spec.Key, Branch: t.rec.Spec.Branch})
+			listed = append(listed, branch.Tree{Dir: t.Dir(), Key: t.rec.Spec.Key, Branch: t.rec.Spec.Branch})
 		}
-		return of
+		return listed
 	})
 	if err != nil {
 		return nil, err
 	}
-	return all, unread
+	return all, recordsErr
 }
 
 // Drop deletes the key's branch and its refs, including saved changes and old tips. It fails with ErrMoved unless the
@@ -44,12 +44,12 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 }
 
 func (r *Repo) drop(ctx context.Context, key, tip string) error {
-	ref := r.names.Branches + key
-	refs, err := r.git.Refs(ctx, ref, r.names.Work(key), r.names.WIP(key), r.names.Olds(key))
+	ref := r.refNames.Branches + key
+	refs, err := r.git.Refs(ctx, ref, r.refNames.Work(key), r.refNames.WIP(key), r.refNames.Olds(key))
 	if err != nil {
 		return err
 	}
-	if at := cmp.Or(refs[ref], refs[r.names.Work(key)]); at != tip {
+	if at := cmp.Or(refs[ref], refs[r.refNames.Work(key)]); at != tip {
 		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
 	}
 	all, err := r.checkouts(ctx)

@@ -19,16 +19,16 @@ func (r *Repo) checkouts(ctx context.Context) ([]git.Checkout, error) {
 	defer unlock()
 	all, err := r.git.Checkouts(ctx)
 	// If the git directory is elsewhere, as in a submodule, git lists that directory instead of the main checkout.
-	if len(all) > 0 && all[0].Dir == r.at.Common && r.at.GitDir == r.at.Common {
-		all[0].Dir = r.at.Top
+	if len(all) > 0 && all[0].Dir == r.location.Common && r.location.GitDir == r.location.Common {
+		all[0].Dir = r.location.Top
 	}
 	return all, err
 }
 
 // gitDirOf returns the git directory of a checkout without reading files in the checkout.
 func (r *Repo) gitDirOf(dir string) (string, error) {
-	if dir == r.at.Top {
-		return r.at.GitDir, nil
+	if dir == r.location.Top {
+		return r.location.GitDir, nil
 	}
 	return r.git.GitDirOf(dir)
 }

@@ -70,7 +70,7 @@ func TestCrashRemains(t *testing.T) {
 // half makes the record say that git has not finished making the worktree.
 func (f *fixture) half(tree *Tree) {
 	f.Helper()
-	if err := tree.update(func(rec *record.Record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
+	if err := tree.updateRecord(func(rec *record.Record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -217,7 +217,7 @@ func TestCopiedRepository(t *testing.T) {
 	f.commit(run.Dir(), "b", "x", "work")
 	original := f.repo
 	f.dir, f.state = filepath.Join(realDir(t), "copy"), filepath.Join(realDir(t), "state")
-	f.sh("", "cp", "-R", original.at.Top, f.dir)
+	f.sh("", "cp", "-R", original.location.Top, f.dir)
 	f.open(Options{})
 	if tree := f.add("k", "r2"); f.show(tree.Start(), "b") != "x" {
 		t.Errorf("the run in the copy starts at %s", tree.Start())

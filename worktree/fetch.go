@@ -14,35 +14,35 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-func (t *Tree) quarantineDir() string { return filepath.Join(t.repo.temp, "quarantine-"+t.name) }
+func (t *Tree) quarantineDir() string { return filepath.Join(t.repo.tempDir, "quarantine-"+t.name) }
 
 // refuseTries is how often the import is repeated without files that git's check of the objects refuses.
 const refuseTries = 3
 
-// fetch imports the objects of a private tree through its sandbox. If they are refused, it imports as much as possible: the
-// changes without the refused files, the commits without the changes, or the changes without the commits.
-func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, error) {
+// readPrivate imports the objects of a private tree through its sandbox. If they are refused, it imports as much as
+// possible: the changes without the refused files, the commits without the changes, or the changes without the commits.
+func (t *Tree) readPrivate(ctx context.Context, in Inside, refs treeRefs) (foundWork, error) {
 	s := importer.Script{What: importer.All}
-	var first error
+	var firstErr error
 	for range 2 * refuseTries {
 		q, err := t.receive(ctx, in, s, refs)
 		if err == nil {
 			if s.What == importer.Branch {
-				q.Notes = append(q.Notes, "commits outside of the branch: "+first.Error())
+				q.Notes = append(q.Notes, "commits outside of the branch: "+firstErr.Error())
 			}
 			err = q.Report.Err()
-			f := found{tip: q.Tip, tree: q.Tree, others: q.Others, links: q.Gitlinks, partial: err != nil && q.Tree == ""}
+			f := foundWork{tip: q.Tip, tree: q.Tree, otherCommits: q.Others, mayHaveGitlinks: q.Gitlinks, filesUnread: err != nil && q.Tree == ""}
 			if q.Lost != "" && len(q.Notes) > 0 { // the changes may have used up the space that the commits need
-				if alone, failed := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); failed == nil && alone.Lost == "" {
-					q.Lost, f.tip, f.links = "", alone.Tip, alone.Gitlinks
+				if commitsOnly, commitsErr := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); commitsErr == nil && commitsOnly.Lost == "" {
+					q.Lost, f.tip, f.mayHaveGitlinks = "", commitsOnly.Tip, commitsOnly.Gitlinks
 					err = q.Report.Err()
 				}
 			}
 			return f, err
 		}
-		first = cmp.Or(first, err)
+		firstErr = cmp.Or(firstErr, err)
 		if ctx.Err() != nil || errors.Is(err, importer.ErrInside) {
-			return found{}, err
+			return foundWork{}, err
 		}
 		ids := git.ObjectsIn(err)
 		if len(ids) == 0 || slices.Contains(s.Refuse, ids[0]) {
@@ -53,15 +53,15 @@ func (t *Tree) fetch(ctx context.Context, in Inside, refs treeRefs) (found, erro
 		}
 		s.Refuse = append(s.Refuse, ids...)
 	}
-	f := found{partial: true}
+	f := foundWork{filesUnread: true}
 	if q, err := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); err == nil && q.Lost == "" {
-		f.tip, f.links = q.Tip, q.Gitlinks
-		return f, &importer.UnsavedError{Err: fmt.Errorf("uncommitted changes are not saved: %w", first)}
+		f.tip, f.mayHaveGitlinks = q.Tip, q.Gitlinks
+		return f, &importer.UnsavedError{Err: fmt.Errorf("uncommitted changes are not saved: %w", firstErr)}
 	}
 	if q, err := t.receive(ctx, in, importer.Script{What: importer.Files}, refs); err == nil {
 		f.tip, f.tree = q.Tip, q.Tree
 	}
-	return f, first
+	return f, firstErr
 }
 
 // receive runs the import script in the sandbox and checks its output.
@@ -71,16 +71,16 @@ func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs t
 	if err != nil {
 		return nil, err
 	}
-	caps, since := t.capsNow(), rec.Made
+	caps, since := t.currentCaps(), rec.Made
 	if now := time.Now(); now.Before(since) { // the clock was set back since, and new commits carry the new time
 		since = now
 	}
 	last := refs.tip(rec.Start)
 	known := slices.Compact([]string{last, rec.At, rec.History})
-	s.GitDir, s.Branch, s.Last, s.Given, s.Known = t.privateDir(), rec.Spec.Branch, last, t.given(), known
+	s.GitDir, s.Branch, s.Last, s.Given, s.Known = t.privateDir(), rec.Spec.Branch, last, t.objectFolders(), known
 	s.Blob, s.Files, s.Depth, s.Sparse = caps.Blob, caps.Files, caps.Depth, config.Get("core.sparsecheckout") == "true"
 	q, err := t.runScript(ctx, in, s, importer.Env(config, false), importer.Options{
-		Dir: t.quarantineDir(), Given: t.given(), Known: known, Shallow: t.sharedFile("shallow"), SHA256: t.repo.objects.SHA256,
+		Dir: t.quarantineDir(), Given: t.objectFolders(), Known: known, Shallow: t.sharedFile("shallow"), SHA256: t.repo.objects.SHA256,
 		Since: since, Caps: caps,
 	})
 	if err != nil {
@@ -94,15 +94,15 @@ func (t *Tree) runScript(ctx context.Context, in Inside, s importer.Script, env 
 	q, err := importer.Run(ctx, func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		return in(ctx, Command{Argv: s.Argv(), Env: env, Stdout: stdout, Stderr: stderr})
 	}, o)
-	return q, importer.ExplainSize(err, t.repo.opts.Caps, t.repo.places()...)
+	return q, importer.ExplainSize(err, t.repo.opts.Caps, t.repo.importFolders()...)
 }
 
-// places returns the folders that an import writes to.
-func (r *Repo) places() []string {
-	return []string{r.opts.StateDir, filepath.Join(r.at.Common, "objects")}
+// importFolders returns the folders that an import writes to.
+func (r *Repo) importFolders() []string {
+	return []string{r.opts.StateDir, filepath.Join(r.location.Common, "objects")}
 }
 
-// capsNow returns the import caps, lowered to the free disk space.
-func (t *Tree) capsNow() importer.Caps {
-	return t.repo.opts.Caps.Now(!t.Spec().Private, t.repo.places()...)
+// currentCaps returns the import caps, lowered to the free disk space.
+func (t *Tree) currentCaps() importer.Caps {
+	return t.repo.opts.Caps.Now(!t.Spec().Private, t.repo.importFolders()...)
 }

@@ -22,13 +22,13 @@ var (
 // and names. With neutralize, it also changes messages that would act on a forge, for example through a closing keyword, a
 // mention or [skip ci]. Commits after a rewritten one get new IDs, and lose signatures that are not the user's. It does not
 // change commits of people or any files. A second call changes nothing.
-func (t *Tree) Finish(ctx context.Context, neutralize bool) (got Import, err error) {
+func (t *Tree) Finish(ctx context.Context, neutralize bool) (result Import, err error) {
 	key := t.Spec().Key
 	err = t.repo.locked(ctx, key, "finish commits of "+key, func() (err error) {
-		got, err = t.finish(ctx, neutralize)
+		result, err = t.finish(ctx, neutralize)
 		return err
 	})
-	return got, err
+	return result, err
 }
 
 func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
@@ -59,7 +59,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	if err := t.update(func(rec *record.Record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
+	if err := t.updateRecord(func(rec *record.Record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err
 	}
 	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {
@@ -71,8 +71,8 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 // finishSpan rewrites the commits of the span and returns the new tip.
 func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (string, error) {
 	who := t.Spec().Identity
-	own, err := t.own(ctx, s, !who.IsZero())
-	if err != nil || len(own) == 0 {
+	ownCommits, err := t.ownCommits(ctx, s, !who.IsZero())
+	if err != nil || len(ownCommits) == 0 {
 		return s.Tip, err
 	}
 	config, err := t.userConfig(ctx)
@@ -81,7 +81,7 @@ func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (st
 	}
 	w := t.repo.writer(who, identity.Of(config))
 	w.Neutralize, w.Signed = neutralize, s.Tip == t.record().Finished
-	renamed, err := w.Rewrite(ctx, own)
+	renamed, err := w.Rewrite(ctx, ownCommits)
 	if next, ok := renamed[s.Tip]; ok {
 		return next, err
 	}
@@ -99,5 +99,5 @@ func (r *Repo) User(ctx context.Context) (identity.Ident, error) { return identi
 // CheckIdentity checks, before any agent is started, that commits can be made as asked: git knows the user's name where it
 // is needed, and can sign. environ is the environment of agents that commit with the user's own configuration, or nil.
 func (r *Repo) CheckIdentity(ctx context.Context, who Identity, environ []string) error {
-	return r.writer(who, identity.Ident{}).Check(ctx, who, environ, r.temp)
+	return r.writer(who, identity.Ident{}).Check(ctx, who, environ, r.tempDir)
 }

@@ -48,7 +48,7 @@ func TestReword(t *testing.T) {
 	if a, b := f.git("log", format, "-1", got.Tip), f.git("log", format, "-1", last); a != b {
 		t.Errorf("%s\nwas %s", a, b)
 	}
-	if at := f.sh(tree.Dir(), "git", "rev-parse", "HEAD", "ralph/42"); at != got.Tip+"\n"+got.Tip || f.ref(f.repo.names.Work("42")) != got.Tip {
+	if at := f.sh(tree.Dir(), "git", "rev-parse", "HEAD", "ralph/42"); at != got.Tip+"\n"+got.Tip || f.ref(f.repo.refNames.Work("42")) != got.Tip {
 		t.Errorf("HEAD and branch are at %s", at)
 	}
 	if out := f.sh(tree.Dir(), "git", "status", "--porcelain", "--branch"); out != "## ralph/42\n?? d.txt" {

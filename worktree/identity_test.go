@@ -169,7 +169,7 @@ func TestFinishSigns(t *testing.T) {
 				t.Errorf("after a rebase: %v %s", err, out)
 			}
 			f.remove(in.tree)
-			if left, err := os.ReadDir(f.repo.temp); err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(f.repo.tempDir); err != nil || len(left) > 0 {
 				t.Errorf("left: %v %v", left, err)
 			}
 		})

@@ -29,13 +29,13 @@ type Import struct {
 	Controls bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
 
-// found describes the work found in a worktree.
-type found struct {
-	tip     string   // the commit of HEAD, or the best substitute
-	others  []string // commits that are not in tip
-	tree    string   // the tree object of the files, if it differs from that of tip
-	partial bool     // the files were not read
-	links   bool     // a commit may name another repository
+// foundWork describes the work found in a worktree.
+type foundWork struct {
+	tip             string   // the commit of HEAD, or the best substitute
+	otherCommits    []string // commits that are not in tip
+	tree            string   // the tree object of the files, if it differs from that of tip
+	filesUnread     bool     // the files were not read
+	mayHaveGitlinks bool     // a commit may name another repository
 }
 
 // Import brings the commits and the uncommitted changes of the worktree onto ralph's refs, and moves the branch. It changes
@@ -49,37 +49,37 @@ type found struct {
 // clean worktree keeps the saved changes unless the tip contains all of them.
 //
 // If Import fails, the returned Import lists what was imported nevertheless. The tree then still counts as unsaved.
-func (t *Tree) Import(ctx context.Context, in Inside) (got Import, err error) {
+func (t *Tree) Import(ctx context.Context, in Inside) (result Import, err error) {
 	s := t.Spec()
 	err = t.repo.locked(ctx, s.Key, "import "+s.Key, func() (err error) {
 		if s.Detached {
 			return errDetached
 		}
-		got, err = t.importWork(ctx, in)
+		result, err = t.importWork(ctx, in)
 		return err
 	})
-	return got, err
+	return result, err
 }
 
 // importWork is Import with the key's lock held. It stores success or failure in the record.
 func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
-	got, err := t.tryImport(ctx, in)
+	result, err := t.tryImport(ctx, in)
 	// The user may have pruned objects without a ref, or this import's. Start no git after other errors: it opens a pipe.
 	if git.Failed(err) && ctx.Err() == nil {
 		dropped, errDrop := t.repo.dropBroken(ctx, t.Spec())
 		if errDrop == nil && (dropped || len(git.ObjectsIn(err)) > 0) {
-			got, err = t.tryImport(ctx, in)
+			result, err = t.tryImport(ctx, in)
 		}
 	}
 	rec := t.record()
 	switch {
 	case err == nil && (rec.InUse || rec.Failures != importer.Failures{}):
 		// Not durable: a flag that stays set costs one more import.
-		err = t.store(func(rec *record.Record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
+		err = t.saveRecord(func(rec *record.Record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errNoSandbox):
-		err = errors.Join(err, t.store(func(r *record.Record) { r.Add(err, t.repo.now()) }, false))
+		err = errors.Join(err, t.saveRecord(func(r *record.Record) { r.Add(err, t.repo.now()) }, false))
 	}
-	return got, err
+	return result, err
 }
 
 // Unlock removes the locks that a killed git of the run has left in a linked worktree. No process of the run may be alive.
@@ -96,44 +96,44 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	var f found
-	files, admin := t.exists()
+	var f foundWork
+	hasFiles, hasEntry := t.exists()
 	rec := t.record()
 	switch {
-	case t.halfMade() || !admin && !files: // nobody has worked in it, or all of it is deleted
-	case !admin:
+	case t.isHalfMade() || !hasEntry && !hasFiles: // nobody has worked in it, or all of it is deleted
+	case !hasEntry:
 		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	case !rec.Spec.Private:
 		if rec.InUse { // otherwise nobody has worked here for ralph, and a lock belongs to a person
 			t.Unlock(ctx)
 		}
-		f, err = t.look(ctx)
+		f, err = t.readLinked(ctx)
 	case !rec.Used || in == nil && !rec.InUse: // nobody has worked here since the last import
 	case in == nil:
 		err = errNoSandbox
 	default:
-		f, err = t.fetch(ctx, in, refs)
+		f, err = t.readPrivate(ctx, in, refs)
 	}
 	if err != nil && ctx.Err() != nil {
 		return Import{}, err
 	}
-	trouble := err
+	readErr := err
 	if f.tip == "" && f.tree == "" {
-		got := Import{Tip: cmp.Or(refs.branch, refs.tip(rec.Start))}
-		sp, err := t.readSpan(ctx, got.Tip)
-		got.Commits = sp.Commits
-		return got, errors.Join(trouble, err)
+		result := Import{Tip: cmp.Or(refs.branch, refs.tip(rec.Start))}
+		sp, err := t.readSpan(ctx, result.Tip)
+		result.Commits = sp.Commits
+		return result, errors.Join(readErr, err)
 	}
 	if f.tip == "" || f.tip == rec.Replaced {
 		f.tip = cmp.Or(refs.branch, refs.tip(rec.Start))
-		f.partial = f.partial || f.tree == ""
+		f.filesUnread = f.filesUnread || f.tree == ""
 	}
-	got, err := t.moveTo(ctx, f, refs)
-	return got, errors.Join(trouble, err)
+	result, err := t.moveKeyRefs(ctx, f, refs)
+	return result, errors.Join(readErr, err)
 }
 
-// moveTo moves the key's refs to the work found, in one transaction.
-func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, error) {
+// moveKeyRefs moves the key's refs to the work found, in one transaction.
+func (t *Tree) moveKeyRefs(ctx context.Context, f foundWork, refs treeRefs) (Import, error) {
 	s, rec := t.Spec(), t.record()
 	if !rec.Spec.Private && f.tip != "" {
 		// HEAD may be on the branch, and the agent may have moved it.
@@ -147,12 +147,12 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	if err != nil {
 		return Import{}, err
 	}
-	got := Import{Tip: f.tip, Commits: sp.Commits, Others: f.others}
-	if f.links && len(sp.Commits) > 0 {
-		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
+	result := Import{Tip: f.tip, Commits: sp.Commits, Others: f.otherCommits}
+	if f.mayHaveGitlinks && len(sp.Commits) > 0 {
+		if result.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
 			return Import{}, err
 		}
-		if len(got.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.partial { // git status does not look into nested repositories
+		if len(result.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.filesUnread { // git status does not look into nested repositories
 			if f.tree, err = t.snapshot(ctx, f.tip); err != nil {
 				return Import{}, err
 			}
@@ -162,37 +162,37 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	if err != nil {
 		return Import{}, err
 	}
-	for _, c := range f.others {
-		edits = append(edits, git.Edit{Ref: t.repo.names.Other(s.Key, c), New: c, Any: true})
+	for _, c := range f.otherCommits {
+		edits = append(edits, git.Edit{Ref: t.repo.refNames.Other(s.Key, c), New: c, Any: true})
 	}
-	if got.WIP, err = t.saveFiles(ctx, f, refs.wip); err != nil {
+	if result.WIP, err = t.commitFiles(ctx, f, refs.wip); err != nil {
 		return Import{}, err
 	}
 	switch {
-	case got.WIP != "" && got.WIP != refs.wip:
-		edits = append(edits, git.Edit{Ref: t.repo.names.WIP(s.Key), New: got.WIP, Old: refs.wip})
-	case got.WIP == "" && !f.partial && refs.wip != "":
+	case result.WIP != "" && result.WIP != refs.wip:
+		edits = append(edits, git.Edit{Ref: t.repo.refNames.WIP(s.Key), New: result.WIP, Old: refs.wip})
+	case result.WIP == "" && !f.filesUnread && refs.wip != "":
 		same, err := diff.Same(ctx, t.repo.git, refs.wip, f.tip)
 		if err != nil {
 			return Import{}, err
 		}
 		if same {
-			edits = append(edits, git.Edit{Ref: t.repo.names.WIP(s.Key), Old: refs.wip})
+			edits = append(edits, git.Edit{Ref: t.repo.refNames.WIP(s.Key), Old: refs.wip})
 		}
 	}
-	if got.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
+	if result.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
 		return Import{}, err
 	}
 	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {
 		return Import{}, err
 	}
-	if !rec.Spec.Private && !f.partial {
+	if !rec.Spec.Private && !f.filesUnread {
 		if err := t.Attach(ctx); err != nil {
-			return got, err
+			return result, err
 		}
 	}
-	err = t.judge(ctx, sp, &got)
-	return got, err
+	err = t.fillActing(ctx, sp, &result)
+	return result, err
 }
 
 // tipEdits returns the updates that move branch and work ref to the span's tip, and keep old tips that it does not replace.
@@ -200,7 +200,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 	s := t.Spec()
 	var edits []git.Edit
 	kept := ""
-	for _, move := range []git.Edit{{Ref: t.repo.names.Work(s.Key), Old: refs.work}, {Ref: refname.Branch(s.Branch), Old: refs.branch}} {
+	for _, move := range []git.Edit{{Ref: t.repo.refNames.Work(s.Key), Old: refs.work}, {Ref: refname.Branch(s.Branch), Old: refs.branch}} {
 		if move.Old == sp.Tip {
 			continue
 		}
@@ -208,33 +208,33 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 		if move.Old == "" || move.Old == kept || move.Old == replaced {
 			continue
 		}
-		inside, err := t.repo.spans.Has(ctx, sp, move.Old)
+		contained, err := t.repo.spans.Has(ctx, sp, move.Old)
 		if err != nil {
 			return nil, err
 		}
-		if !inside {
+		if !contained {
 			kept = move.Old
-			edits = append(edits, git.Edit{Ref: t.repo.names.Old(s.Key, move.Old), New: move.Old, Any: true})
+			edits = append(edits, git.Edit{Ref: t.repo.refNames.Old(s.Key, move.Old), New: move.Old, Any: true})
 		}
 	}
 	return edits, nil
 }
 
-// saveFiles commits the uncommitted changes, without a ref, and returns the previous commit if it is the same.
-func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, error) {
+// commitFiles commits the uncommitted changes, without a ref, and returns the previous commit if it is the same.
+func (t *Tree) commitFiles(ctx context.Context, f foundWork, previous string) (string, error) {
 	if f.tree == "" {
 		return "", nil
 	}
 	parents := []string{f.tip}
-	if before != "" {
-		out, err := t.repo.git.Out(ctx, "rev-parse", before+"^{tree}", before+"^1")
+	if previous != "" {
+		out, err := t.repo.git.Out(ctx, "rev-parse", previous+"^{tree}", previous+"^1")
 		if err != nil {
 			return "", fmt.Errorf("read saved changes: %w", err)
 		}
 		if out == f.tree+"\n"+f.tip {
-			return before, nil
+			return previous, nil
 		}
-		parents = append(parents, before)
+		parents = append(parents, previous)
 	}
 	commit, err := t.repo.objects.Commit(f.tree, parents, "Uncommitted changes of run "+t.Spec().Run, t.repo.now())
 	if err != nil {
@@ -243,20 +243,20 @@ func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, e
 	return commit, nil
 }
 
-// judge fills in the commits whose messages the agent may have to correct.
-func (t *Tree) judge(ctx context.Context, sp span.Span, got *Import) error {
-	own, err := t.own(ctx, sp, false)
+// fillActing fills in the commits whose messages the agent may have to correct.
+func (t *Tree) fillActing(ctx context.Context, sp span.Span, result *Import) error {
+	ownCommits, err := t.ownCommits(ctx, sp, false)
 	if err != nil {
 		return err
 	}
-	mine := map[string]bool{}
-	for _, commit := range own {
-		mine[commit] = sp.Acting[commit]
-		got.Controls = got.Controls || sp.Controls[commit]
+	acting := map[string]bool{}
+	for _, commit := range ownCommits {
+		acting[commit] = sp.Acting[commit]
+		result.Controls = result.Controls || sp.Controls[commit]
 	}
 	for _, c := range sp.Commits {
-		if mine[c.SHA] {
-			got.Acting = append(got.Acting, c)
+		if acting[c.SHA] {
+			result.Acting = append(result.Acting, c)
 		}
 	}
 	return nil
@@ -282,11 +282,11 @@ func (t *Tree) Imported(ctx context.Context) (Import, error) {
 	if err != nil {
 		return Import{}, fmt.Errorf("imported commits of %s: %w", t.Spec().Key, err)
 	}
-	got := Import{Tip: sp.Tip, Commits: sp.Commits, WIP: refs.wip}
+	result := Import{Tip: sp.Tip, Commits: sp.Commits, WIP: refs.wip}
 	if len(sp.Commits) > 0 {
-		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
-			return got, err
+		if result.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
+			return result, err
 		}
 	}
-	return got, t.judge(ctx, sp, &got)
+	return result, t.fillActing(ctx, sp, &result)
 }

@@ -234,7 +234,7 @@ func TestCrashesAroundLayer(t *testing.T) {
 		"a layer that no record names": func(f *fixture, in inside) {
 			f.sh("", "rm", in.tree.privateDir()+"/index")
 			f.half(in.tree)
-			if err := in.tree.update(func(rec *record.Record) { rec.Layer = "" }); err != nil {
+			if err := in.tree.updateRecord(func(rec *record.Record) { rec.Layer = "" }); err != nil {
 				f.Fatal(err)
 			}
 		},

@@ -51,16 +51,16 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 
 func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
 	return leftover.Scope{
-		Git: r.git, Common: r.at.Common, State: r.path("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
-		Refs: []string{refname.Own, r.names.Branches}, Old: r.names.Old, LockEntries: r.lockWorktrees,
+		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
+		Refs: []string{refname.Own, r.refNames.Branches}, Old: r.refNames.Old, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,
 	}
 }
 
 // dropBroken removes the key's broken refs, and the branch too if it is broken and has ralph's prefix.
 func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error) {
-	refs := []string{r.names.Work(s.Key), r.names.WIP(s.Key), r.names.Olds(s.Key)}
-	if branch := refname.Branch(s.Branch); strings.HasPrefix(branch, r.names.Branches) {
+	refs := []string{r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.Olds(s.Key)}
+	if branch := refname.Branch(s.Branch); strings.HasPrefix(branch, r.refNames.Branches) {
 		refs = append(refs, branch)
 	}
 	return r.leftovers(nil).DropBroken(ctx, r.log, refs...)
@@ -79,7 +79,7 @@ func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
 			return "", err
 		}
 	}
-	kept := t.keptDir()
+	kept := t.newKeptDir()
 	if moved := t.moveAside(kept); moved != nil || err != nil {
 		return "its files are in " + kept, moved
 	}

@@ -202,7 +202,7 @@ func TestNoLeftovers(t *testing.T) {
 	linked := f.add("k", "r1")
 	f.private("p", "r2")
 	f.write(f.dir, ".git/refs/ralph/work/young.lock", "")
-	f.write(f.repo.temp, "record-1", "x")
+	f.write(f.repo.tempDir, "record-1", "x")
 	f.sh("", "rm", "-rf", linked.Dir())                             // the tree's record leads to the rest
 	f.write(f.dir, ".git/worktrees/young/locked", "ralph run r3\n") // git is just making it
 	other := &fixture{T: t, dir: f.dir, state: filepath.Join(realDir(t), "state")}
@@ -234,11 +234,11 @@ func TestTemporaryFilesInUse(t *testing.T) {
 	f.write(dir, "layer-1/file", "x")
 	f.age(dir)
 	f.age(filepath.Join(f.state, "tmp", "other"))
-	f.age(f.repo.temp)
+	f.age(f.repo.tempDir)
 	if left := f.leftovers(false); len(left) > 0 {
 		t.Errorf("found %v", left)
 	}
-	info, err := os.Stat(f.repo.temp)
+	info, err := os.Stat(f.repo.tempDir)
 	if err != nil || time.Since(info.ModTime()) > tempAge {
 		t.Errorf("this process's folder: %v, %v", info, err)
 	}

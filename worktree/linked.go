@@ -20,11 +20,11 @@ import (
 
 // git returns a runner pinned through ralph's record. It never reads the worktree's .git file, which an agent can write.
 func (t *Tree) git() git.Runner {
-	g := git.New(t.repo.opts.StateDir).SameMemory(t.repo.git)
+	g := git.New(t.repo.opts.StateDir).ShareCache(t.repo.git)
 	if gitDir := t.record().GitDir; gitDir != "" {
-		return g.Pin(gitDir, t.repo.at.Common, t.Dir())
+		return g.Pin(gitDir, t.repo.location.Common, t.Dir())
 	}
-	return g.Pin(t.repo.at.GitDir, t.repo.at.Common, t.Dir())
+	return g.Pin(t.repo.location.GitDir, t.repo.location.Common, t.Dir())
 }
 
 // makeLinked makes a linked worktree with its files.
@@ -41,7 +41,7 @@ func (t *Tree) makeLinked(ctx context.Context) error {
 	if was := t.record().GitDir; filepath.Dir(gitDir) != filepath.Dir(was) {
 		return fmt.Errorf("git made the worktree's git directory in an unexpected place: %s", gitDir)
 	} else if gitDir != was {
-		if err := t.update(func(rec *record.Record) { rec.GitDir = gitDir }); err != nil {
+		if err := t.updateRecord(func(rec *record.Record) { rec.GitDir = gitDir }); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (t *Tree) checkOut(ctx context.Context) error {
 		return err
 	}
 	rec := t.record()
-	return t.git().CheckOut(ctx, config, filepath.Join(t.adminDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.At, rec.Start))
+	return t.git().CheckOut(ctx, config, filepath.Join(t.gitDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.At, rec.Start))
 }
 
 // link adds git's record of the worktree, without files, under the lock that ralph's processes share.
@@ -70,21 +70,21 @@ func (t *Tree) link(ctx context.Context) error {
 	if rec.Spec.Detached {
 		l.Head = rec.Start
 	}
-	return link.Make(ctx, t.repo.git, t.repo.at.GitDir == t.repo.at.Common, l)
+	return link.Make(ctx, t.repo.git, t.repo.location.GitDir == t.repo.location.Common, l)
 }
 
 // lockWorktrees serialises adding, removing and listing git's records of worktrees.
 func (r *Repo) lockWorktrees(ctx context.Context) (unlock func(), err error) {
-	return filelock.Lock(ctx, r.path("locks", "worktrees"))
+	return filelock.Lock(ctx, r.statePath("locks", "worktrees"))
 }
 
-// midOperation reports whether a rebase, merge or the like is unfinished in a linked worktree.
-func (t *Tree) midOperation() bool { return operation.In(t.record().GitDir) != "" }
+// hasUnfinishedOperation reports whether a rebase, merge or the like is unfinished in a linked worktree.
+func (t *Tree) hasUnfinishedOperation() bool { return operation.In(t.record().GitDir) != "" }
 
 // CopyIn copies files and folders of the user's checkout, for example ignored ones, to the same paths in the worktree; see
 // [filecopy.Copy]. It skips Options.Private. It fails once a sandbox has been open on a private tree.
 func (t *Tree) CopyIn(ctx context.Context, paths []string) error {
-	return t.copyFrom(ctx, t.repo.at.Top, paths, filecopy.InnerLink)
+	return t.copyFrom(ctx, t.repo.location.Top, paths, filecopy.InnerLink)
 }
 
 // TakeUntracked is like CopyIn, for the untracked files of a worktree without an agent. It does not check links.
@@ -100,9 +100,9 @@ func (t *Tree) copyFrom(ctx context.Context, dir string, paths []string, links f
 	if len(paths) > 0 && t.Used() {
 		return errors.New("copy: a sandbox has been open on the worktree")
 	}
-	var place func(path string) string // only for a layer: the commit may be an agent's, and must not choose what is copied
+	var resolve func(path string) string // only for a layer: the commit may be an agent's, and must not choose what is copied
 	if name := t.record().Layer; name != "" {
-		place = func(path string) string { return t.repo.layers().Resolve(name, t.Dir(), path) }
+		resolve = func(path string) string { return t.repo.layers().Resolve(name, t.Dir(), path) }
 	}
-	return filecopy.Copy(ctx, dir, t.Dir(), paths, place, links, t.repo.opts.Private...)
+	return filecopy.Copy(ctx, dir, t.Dir(), paths, resolve, links, t.repo.opts.Private...)
 }

@@ -49,7 +49,7 @@ func TestLostFolders(t *testing.T) {
 			f.use(run.tree)
 			last := run.sh("echo two >last; git add last; git commit -qm last; echo draft >draft; git rev-parse HEAD")
 			for _, folder := range test.lost {
-				if err := os.RemoveAll(f.repo.path(folder)); err != nil {
+				if err := os.RemoveAll(f.repo.statePath(folder)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestLostFoldersWhileOpen(t *testing.T) {
 	run := f.private("k", "r1")
 	run.sh("echo one >first; git add first; git commit -qm first")
 	for _, folder := range []string{"history", "given"} {
-		if err := os.RemoveAll(f.repo.path(folder)); err != nil {
+		if err := os.RemoveAll(f.repo.statePath(folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestLostFoldersWhileOpen(t *testing.T) {
 	if got := f.imported(run.tree); got.New != 1 {
 		t.Errorf("%+v", got)
 	}
-	if err := os.RemoveAll(f.repo.path("history")); err != nil {
+	if err := os.RemoveAll(f.repo.statePath("history")); err != nil {
 		t.Fatal(err)
 	}
 	f.private("other", "r2")
@@ -107,7 +107,7 @@ func TestLostHistoryOfALostBase(t *testing.T) {
 	run := f.private("k", "r1")
 	run.sh("echo one >first; git add first; git commit -qm first")
 	base := f.base().Commit
-	if err := os.RemoveAll(f.repo.path("history")); err != nil {
+	if err := os.RemoveAll(f.repo.statePath("history")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(f.dir, ".git", "objects", base[:2], base[2:])); err != nil {
@@ -120,7 +120,7 @@ func TestLostHistoryOfALostBase(t *testing.T) {
 	if tree.Waits() {
 		t.Error("it waits")
 	}
-	if err := tree.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), f.repo.path("kept")) {
+	if err := tree.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
 		t.Error(err)
 	}
 }

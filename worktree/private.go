@@ -16,11 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
+func (t *Tree) privateDir() string { return t.repo.statePath("repos", t.name) }
 
 // givenDir is the folder of the run's objects that the history store lacks: the branch's objects beyond the base, and those
 // of every accepted import. The sandbox can read it; only the host writes it.
-func (t *Tree) givenDir() string { return t.repo.path("given", t.name) }
+func (t *Tree) givenDir() string { return t.repo.statePath("given", t.name) }
 
 // Sandbox returns the git folders that a sandbox on the tree may see, and records that the tree may have unsaved work from
 // now on. Before the first call, Remove deletes the tree with everything in it. Call Sandbox before anything else works in
@@ -40,7 +40,7 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 		if err := t.sealOrRenew(ctx); err != nil {
 			return Private{}, err
 		}
-		if err := t.update(func(rec *record.Record) { rec.Used, rec.InUse = true, true }); err != nil {
+		if err := t.updateRecord(func(rec *record.Record) { rec.Used, rec.InUse = true, true }); err != nil {
 			return Private{}, err
 		}
 	}
@@ -51,24 +51,26 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 		return Private{}, err
 	}
 	rec := t.record()
-	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
+	lower, setup, err := t.repo.layers().LowerFolders(rec.Layer, rec.Setup)
 	if errors.Is(err, fs.ErrNotExist) { // without its layer the tree can never be imported
-		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
+		err = errors.Join(err, t.updateRecord(func(rec *record.Record) { rec.SetPermanent(err) }))
 	}
 	if err != nil {
 		return Private{}, err
 	}
-	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower, Setup: setup}, nil
+	return Private{GitDir: t.privateDir(), Objects: t.objectFolders(), Lower: lower, Setup: setup}, nil
 }
 
 // Untouched undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
 // since.
-func (t *Tree) Untouched() error { return t.update(func(rec *record.Record) { rec.InUse = false }) }
+func (t *Tree) Untouched() error {
+	return t.updateRecord(func(rec *record.Record) { rec.InUse = false })
+}
 
 // AddSetup adds a folder with untracked files that setup has made. From the next call of Sandbox on, a sandbox that
 // supports layers shows these files below those of a private tree. They must not change while the sandbox is open.
 func (t *Tree) AddSetup(dir string) error {
-	return t.update(func(rec *record.Record) { rec.Setup = dir })
+	return t.updateRecord(func(rec *record.Record) { rec.Setup = dir })
 }
 
 // sealOrRenew removes the link to the git directory from the files before an agent gets them. If the host has rewritten the
@@ -101,14 +103,14 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 	if err := t.discardFolders(); err != nil {
 		return err
 	}
-	err = t.update(func(rec *record.Record) {
+	err = t.updateRecord(func(rec *record.Record) {
 		rec.At, rec.History, rec.Layer, rec.Replaced, rec.Used, rec.Making = refs.tip(rec.Start), rec.Spec.Base.Commit, "", "", false, true
 	})
 	if err == nil {
 		err = t.makePrivate(ctx)
 	}
 	if err == nil {
-		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
+		err = t.saveRecord(func(rec *record.Record) { rec.Making = false }, false)
 	}
 	return err
 }
@@ -116,7 +118,7 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 // history returns the stores of the base's objects. A tree's record must be saved before its store is made.
 func (r *Repo) history() history.Stores {
 	return history.Stores{
-		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.at.Common, Git: r.git,
+		Dir: r.statePath("history"), Temp: r.tempDir, Lock: r.statePath("locks", "history"), Common: r.location.Common, Git: r.git,
 		Used: r.records.Used(func(rec record.Record) string { return rec.History }),
 	}
 }
@@ -124,19 +126,19 @@ func (r *Repo) history() history.Stores {
 // layers returns the shared checkouts below private trees. A tree's record must be saved before the tree uses one.
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
-		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
+		Dir: r.statePath("layers"), Temp: r.tempDir, Lock: r.statePath("locks", "layers"), MaxBytes: r.opts.Layers,
+		MinFiles: r.opts.LayersFrom, Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 
 // Temp returns the folder for temporary files of this process, on the file system of the worktrees.
-func (r *Repo) Temp() string { return r.temp }
+func (r *Repo) Temp() string { return r.tempDir }
 
 // PruneLayers removes unused shared checkouts until the rest takes at most the given number of bytes.
 func (r *Repo) PruneLayers(ctx context.Context, most int64) error { return r.layers().Prune(ctx, most) }
 
-// given returns the object folders that the private repository borrows from.
-func (t *Tree) given() []string {
+// objectFolders returns the object folders that the private repository borrows from.
+func (t *Tree) objectFolders() []string {
 	return []string{t.repo.history().Of(t.record().History), t.givenDir()}
 }
 
@@ -154,22 +156,22 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 		return err
 	}
 	rec := t.record()
-	if err := (private.Files{From: t.repo.at, Config: config, Spec: rec.Spec, At: rec.At, Given: t.given()}).Write(dir); err != nil {
+	if err := (private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, At: rec.At, Given: t.objectFolders()}).Write(dir); err != nil {
 		return err
 	}
 	partial := config.Get("extensions.partialclone") != ""
-	both, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	if partial {
-		both.SetLimit(1) // the checkout runs first and fetches the files
+		group.SetLimit(1) // the checkout runs first and fetches the files
 	}
-	both.Go(func() error {
-		laid, err := t.lay(ctx, config)
-		if err == nil && !laid {
+	group.Go(func() error {
+		layered, err := t.makeLayered(ctx, config)
+		if err == nil && !layered {
 			err = t.checkOut(ctx)
 		}
 		return err
 	})
-	both.Go(func() error {
+	group.Go(func() error {
 		h := t.repo.history()
 		err := h.Make(ctx, rec.History, partial)
 		if err == nil {
@@ -177,27 +179,27 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 		}
 		return err
 	})
-	if err := both.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	return private.WriteGitFile(t.Dir(), dir)
 }
 
-// lay makes files and index over a layer. It returns false if a plain checkout is needed.
-func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
+// makeLayered makes files and index over a layer. It returns false if a plain checkout is needed.
+func (t *Tree) makeLayered(ctx context.Context, config git.Config) (bool, error) {
 	rec := t.record()
 	if rec.Spec.Layers == nil || config.Get("core.sparsecheckout") == "true" {
 		return false, nil
 	}
-	return t.repo.layers().Lay(ctx, layer.Checkout{
-		Git: t.git(), Config: config, Looks: config.Private(t.repo.at.Format).String() + private.Attributes(t.repo.at, config), Trusted: rec.Spec.Trusted(),
-		Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
-		Can: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.temp) },
-		Use: func(name string) error { return t.update(func(rec *record.Record) { rec.Layer = name }) },
+	return t.repo.layers().MakeUpper(ctx, layer.Checkout{
+		Git: t.git(), Config: config, ContentKey: config.Private(t.repo.location.Format).String() + private.Attributes(t.repo.location, config),
+		Trusted: rec.Spec.Trusted(), Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
+		CheckLayers: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.tempDir) },
+		RecordUse:   func(name string) error { return t.updateRecord(func(rec *record.Record) { rec.Layer = name }) },
 	})
 }
 
-func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.at, name) }
+func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.location, name) }
 
 // discardFolders deletes the files and the private repository with its folders.
 func (t *Tree) discardFolders() error {

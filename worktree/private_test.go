@@ -90,7 +90,7 @@ func privateRepository(f *fixture) {
 	if _, err := os.Stat(in.repo.GitDir); !os.IsNotExist(err) {
 		t.Errorf("private repository is left: %v", err)
 	}
-	left, err := os.ReadDir(f.repo.temp)
+	left, err := os.ReadDir(f.repo.tempDir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in tmp: %v %v", left, err)
 	}
@@ -107,7 +107,7 @@ func TestCheckoutsShareAHistory(t *testing.T) {
 	s := Spec{Run: "r1-verify", Of: "r1", Key: "k", Base: base, From: base.Commit, Private: true, Detached: true}
 	s.Base.Commit = tip
 	tree := f.addSpec(s)
-	stores, err := os.ReadDir(f.repo.path("history"))
+	stores, err := os.ReadDir(f.repo.statePath("history"))
 	if err != nil || len(stores) != 1 || stores[0].Name() != base.Commit {
 		t.Errorf("histories: %v, %v", stores, err)
 	}
@@ -212,7 +212,7 @@ func TestCommitsAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	in := f.private("42", "r1")
-	if err := in.tree.update(func(r *record.Record) { r.Made = time.Now().Add(3 * time.Hour) }); err != nil {
+	if err := in.tree.updateRecord(func(r *record.Record) { r.Made = time.Now().Add(3 * time.Hour) }); err != nil {
 		t.Fatal(err)
 	}
 	tip := in.sh("echo b > b.txt; git add -A; git commit -qm 'add b'; git rev-parse HEAD")

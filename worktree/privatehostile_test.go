@@ -84,7 +84,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 					t.Errorf("remove: %v", err)
 				}
 				f.private("k", "r2") // the next run is not blocked
-				if kept, _ := filepath.Glob(f.repo.path("kept", "*", "files", "done")); len(kept) != 1 {
+				if kept, _ := filepath.Glob(f.repo.statePath("kept", "*", "files", "done")); len(kept) != 1 {
 					t.Errorf("kept: %q", kept)
 				}
 				return

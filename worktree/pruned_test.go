@@ -108,5 +108,5 @@ func (f *fixture) workIn(key, run string, private bool, script string) *Tree {
 
 func (f *fixture) agent(tree *Tree, script string) {
 	f.Helper()
-	inside{f, tree, Private{GitDir: tree.adminDir()}}.sh(script)
+	inside{f, tree, Private{GitDir: tree.gitDir()}}.sh(script)
 }

@@ -21,25 +21,25 @@ import (
 // Everything in the tree must be imported first. In a linked worktree the files are updated: uncommitted changes of tracked
 // files are saved as in Import, then removed from the files. The folders of a private tree are not updated; the next call
 // of Sandbox makes them anew.
-func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
+func (t *Tree) Rebase(ctx context.Context, newBase Base) (tip string, err error) {
 	s := t.Spec()
-	err = t.repo.locked(ctx, s.Key, "rebase "+s.Branch+" onto "+onto.Name, func() (err error) {
-		tip, err = t.rebase(ctx, onto)
+	err = t.repo.locked(ctx, s.Key, "rebase "+s.Branch+" onto "+newBase.Name, func() (err error) {
+		tip, err = t.rebase(ctx, newBase)
 		return err
 	})
 	return tip, err
 }
 
-func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
+func (t *Tree) rebase(ctx context.Context, newBase Base) (string, error) {
 	s := t.Spec()
 	switch {
 	case s.Detached:
 		return "", errDetached
-	case !git.IsObject(onto.Commit):
-		return "", fmt.Errorf("%q is not a commit", onto.Commit)
+	case !git.IsObject(newBase.Commit):
+		return "", fmt.Errorf("%q is not a commit", newBase.Commit)
 	case s.Private && t.Unsaved():
 		return "", fmt.Errorf("%w: %s", ErrKept, t.Dir())
-	case !s.Private && t.midOperation():
+	case !s.Private && t.hasUnfinishedOperation():
 		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), git.Quote(t.Dir()))
 	}
 	if !s.Private {
@@ -51,16 +51,16 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	was := refs.tip(t.Start())
-	m, err := t.onto(ctx, onto, was)
+	oldTip := refs.tip(t.Start())
+	m, err := t.replayOnto(ctx, newBase, oldTip)
 	if err != nil {
 		return "", err
 	}
-	if err := t.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &m, was }); err != nil {
+	if err := t.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &m, oldTip }); err != nil {
 		return "", err
 	}
 	tip := m.Tip
-	sp, err := t.repo.spans.Read(ctx, onto.Commit, tip)
+	sp, err := t.repo.spans.Read(ctx, newBase.Commit, tip)
 	if err != nil {
 		return "", err
 	}
@@ -74,8 +74,8 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	return tip, t.finishMove(context.WithoutCancel(ctx), true)
 }
 
-// finishMove updates base and files after a rebase that moved the refs, also after a crash. saved: the files are saved.
-func (t *Tree) finishMove(ctx context.Context, saved bool) error {
+// finishMove updates base and files after a rebase that moved the refs, also after a crash. filesSaved: the files are saved.
+func (t *Tree) finishMove(ctx context.Context, filesSaved bool) error {
 	rec := t.record()
 	m := rec.Moving
 	if m == nil {
@@ -85,55 +85,55 @@ func (t *Tree) finishMove(ctx context.Context, saved bool) error {
 	if err != nil {
 		return err
 	}
-	done, err := t.repo.git.Contains(ctx, refs.tip(rec.Start), m.Tip)
+	refsMoved, err := t.repo.git.Contains(ctx, refs.tip(rec.Start), m.Tip)
 	if err != nil {
 		return err
 	}
-	if done && !rec.Spec.Private && m.Tip != rec.Replaced {
-		if err := t.follow(ctx, refs, saved); err != nil {
+	if refsMoved && !rec.Spec.Private && m.Tip != rec.Replaced {
+		if err := t.updateFiles(ctx, refs, filesSaved); err != nil {
 			return err
 		}
 	}
-	return t.update(func(rec *record.Record) {
-		if done {
+	return t.updateRecord(func(rec *record.Record) {
+		if refsMoved {
 			rec.Spec.Base, rec.Start, rec.Earlier = m.Onto, m.Start, m.Earlier
 		}
-		if !done || !rec.Spec.Private || m.Tip == rec.Replaced {
+		if !refsMoved || !rec.Spec.Private || m.Tip == rec.Replaced {
 			rec.Replaced = ""
 		}
 		rec.Moving = nil
 	})
 }
 
-// follow updates index and files to HEAD. Somebody may have changed files since a crash: these changes are saved first,
+// updateFiles updates index and files to HEAD. Somebody may have changed files since a crash: these changes are saved first,
 // relative to the commit that the rebase has replaced.
-func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
-	files, admin := t.exists()
-	if !admin {
+func (t *Tree) updateFiles(ctx context.Context, refs treeRefs, filesSaved bool) error {
+	hasFiles, hasEntry := t.exists()
+	if !hasEntry {
 		return nil
 	}
-	if files && !saved {
+	if hasFiles && !filesSaved {
 		// git reset writes the index last, so an index that equals HEAD means that the reset was complete.
-		there, err := t.git().Yes(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
-		if there {
+		complete, err := t.git().Yes(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
+		if complete {
 			return nil
 		}
 		if err != nil && !git.Failed(err) {
 			return err
 		}
-		f := found{tip: t.record().Replaced}
+		f := foundWork{tip: t.record().Replaced}
 		if f.tree, err = t.snapshot(ctx, f.tip); err != nil && ctx.Err() != nil {
 			return err
 		}
 		if err != nil { // not wrapped: an importer.UnsavedError would claim that all commits are imported
 			return fmt.Errorf("finish the rebase: files in %s have changed since and cannot be saved: %s", t.Dir(), err.Error())
 		}
-		wip, err := t.saveFiles(ctx, f, refs.wip)
+		wip, err := t.commitFiles(ctx, f, refs.wip)
 		if err != nil {
 			return err
 		}
 		if wip != "" && wip != refs.wip {
-			save := git.Edit{Ref: t.repo.names.WIP(t.Spec().Key), New: wip, Old: refs.wip}
+			save := git.Edit{Ref: t.repo.refNames.WIP(t.Spec().Key), New: wip, Old: refs.wip}
 			if err := t.repo.git.MoveRefs(ctx, save); err != nil {
 				return err
 			}
@@ -151,8 +151,8 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 	return nil
 }
 
-// onto makes the commits of tip anew on top of the new base.
-func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, error) {
+// replayOnto makes the commits of tip anew on top of the new base.
+func (t *Tree) replayOnto(ctx context.Context, base Base, tip string) (record.Move, error) {
 	rec := t.record()
 	m := record.Move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
 	sp, err := t.repo.spans.Read(ctx, base.Commit, tip)
@@ -167,11 +167,11 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, er
 	if rec.Spec.Private { // otherwise the agent could choose the merge driver that runs
 		g = g.With(config.WithoutPrograms()...)
 	}
-	scratch := filepath.Join(t.repo.temp, "rebase-"+rand.Text())
+	scratch := filepath.Join(t.repo.tempDir, "rebase-"+rand.Text())
 	name, email := config.Ident()
 	var renamed map[string]string
 	m.Tip, renamed, err = replay.Options{
-		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(), Top: t.repo.at.Top,
+		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(), Top: t.repo.location.Top,
 	}.Onto(ctx, base, rec.Spec.Branch, sp)
 	if renamed != nil {
 		m.Start, m.Earlier = cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]

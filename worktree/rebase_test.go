@@ -32,7 +32,7 @@ func TestRebaseKeepsWhatOnlyAMergeHolds(t *testing.T) {
 	if s := f.sh(tree.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" || f.read(tree.Dir(), "c") != "x" {
 		t.Errorf("the worktree: %s", s)
 	}
-	if got := f.imported(tree); got.Tip != tip || got.New != 0 || tree.Spec().Base.Commit != onto || f.ref(f.repo.names.Work("k")) != tip {
+	if got := f.imported(tree); got.Tip != tip || got.New != 0 || tree.Spec().Base.Commit != onto || f.ref(f.repo.refNames.Work("k")) != tip {
 		t.Errorf("imported %+v", got)
 	}
 	f.commit(f.dir, "mine", "conflict", "main conflicts")
@@ -182,12 +182,12 @@ func TestRebaseCrash(t *testing.T) {
 			base := f.base()
 			f.commit(f.dir, "c", "x", "main moves")
 			onto := f.base()
-			next, err := tree.onto(t.Context(), onto, tip)
+			next, err := tree.replayOnto(t.Context(), onto, tip)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want, wantBase := tip, base
-			if err := tree.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+			if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
 				t.Fatal(err)
 			}
 			if moved {
@@ -219,11 +219,11 @@ func TestRebaseCrashKeepsEdits(t *testing.T) {
 			tip := f.commit(tree.Dir(), "b", "x", "work")
 			f.imported(tree)
 			f.commit(f.dir, "c", "x", "main moves")
-			next, err := tree.onto(t.Context(), f.base(), tip)
+			next, err := tree.replayOnto(t.Context(), f.base(), tip)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tree.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+			if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
 				t.Fatal(err)
 			}
 			f.git("update-ref", "refs/heads/ralph/k", next.Tip)

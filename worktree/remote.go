@@ -15,7 +15,7 @@ func (r *Repo) Remote() string { return r.opts.Remote }
 
 // Notes returns the store of notes on commits, which is shared through the remote.
 func (r *Repo) Notes() note.Store {
-	return note.Store{Git: r.git, Objects: r.objects, Talk: r.remote.Talk, Remote: r.opts.Remote}
+	return note.Store{Git: r.git, Objects: r.objects, RemoteGit: r.remote.RemoteGit, Remote: r.opts.Remote}
 }
 
 // RemoteTips fetches the tips of branches on the remote and returns them by branch name, without missing branches.
@@ -49,5 +49,5 @@ func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord) (e
 	if err != nil {
 		return fmt.Errorf("push %s: %w", rec.Spec.Branch, err)
 	}
-	return t.update(func(rec *record.Record) { rec.Lease = tip })
+	return t.updateRecord(func(rec *record.Record) { rec.Lease = tip })
 }

@@ -21,19 +21,19 @@ func (t *Tree) Remove(ctx context.Context) error {
 }
 
 func (t *Tree) remove() error {
-	files, admin := t.exists()
-	if !t.Unsaved() || !files && !admin || t.halfMade() {
+	hasFiles, hasEntry := t.exists()
+	if !t.Unsaved() || !hasFiles && !hasEntry || t.isHalfMade() {
 		return t.discard()
 	}
 	rec := t.record()
-	if !rec.Over() {
-		if files && rec.Spec.Private { // a folder that ralph shows to a person must not lead git to an agent's repository
+	if !rec.IsPermanent() {
+		if hasFiles && rec.Spec.Private { // a folder that ralph shows to a person must not lead git to an agent's repository
 			return cmp.Or(t.hideGit(), ErrKept)
 		}
 		return ErrKept
 	}
-	aside := &AsideError{Why: rec.Failure, Dir: t.keptDir()}
-	if base, _, over := strings.Cut(rec.Layer, "-"); over {
+	aside := &AsideError{Why: rec.Failure, Dir: t.newKeptDir()}
+	if base, _, layered := strings.Cut(rec.Layer, "-"); layered {
 		aside.Over = git.Short(base)
 	}
 	return cmp.Or[error](t.moveAside(aside.Dir), aside)
@@ -49,7 +49,7 @@ func (t *Tree) Discard(ctx context.Context) error {
 func (t *Tree) discard() error {
 	r := t.repo
 	gitDir := t.record().GitDir
-	if gitDir != "" && filepath.Dir(gitDir) != filepath.Join(r.at.Common, "worktrees") {
+	if gitDir != "" && filepath.Dir(gitDir) != filepath.Join(r.location.Common, "worktrees") {
 		return fmt.Errorf("remove %s: not a worktree of this repository", gitDir)
 	}
 	if err := t.discardFolders(); err != nil {
@@ -66,12 +66,12 @@ func (t *Tree) discard() error {
 // setAside moves the files and the private repository of a run whose work cannot be imported to the kept folder, so that
 // the key is free for the next run. Work imported before stays on the branch.
 func (t *Tree) setAside(why error) error {
-	kept := t.keptDir()
+	kept := t.newKeptDir()
 	t.repo.log.Warn("work of an earlier run cannot be imported; its files and its repository are kept", "run", t.Spec().Run, "kept", kept, "error", why)
 	return t.moveAside(kept)
 }
 
-func (t *Tree) keptDir() string { return t.repo.path("kept", t.name+"-"+rand.Text()) }
+func (t *Tree) newKeptDir() string { return t.repo.statePath("kept", t.name+"-"+rand.Text()) }
 
 // moveAside moves files and private repository to a folder.
 func (t *Tree) moveAside(to string) error {

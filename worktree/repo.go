@@ -27,19 +27,19 @@ import (
 
 // Repo is the user's repository. It is safe for concurrent use.
 type Repo struct {
-	at      Location
-	opts    Options
-	log     *slog.Logger
-	git     git.Runner // pinned to the user's current checkout
-	remote  *remote.Remote
-	objects git.Store
-	names   refname.Names
-	records record.Store
-	claims  *claim.Store
-	spans   *span.Reader
-	trash   *trash.Bin
-	temp    string // temporary files of this process
-	self    claim.Process
+	location Location
+	opts     Options
+	log      *slog.Logger
+	git      git.Runner // pinned to the user's current checkout
+	remote   *remote.Remote
+	objects  git.Store
+	refNames refname.Names
+	records  record.Store
+	claims   *claim.Store
+	spans    *span.Reader
+	trash    *trash.Bin
+	tempDir  string // temporary files of this process
+	self     claim.Process
 	// statusTime limits git status on files that an agent can write.
 	statusTime time.Duration
 	now        func() time.Time
@@ -89,17 +89,17 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{
-		at: p, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
-		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, refname.Own, refs.Branches).Sparing(o.MinFree),
+		location: p, opts: o, log: o.Log, refNames: refs, statusTime: statusTime, now: time.Now,
+		git:     git.New(o.StateDir).WithCache().Pin(p.GitDir, p.Common, p.Top).WithOwnedRefs(staleLock, refname.Own, refs.Branches).WithMinFree(o.MinFree),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
 	r.spans = &span.Reader{Git: r.git}
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
 	}
-	r.temp = leftover.TempDir(r.path("."), r.self)
-	r.records = record.Store{Dir: r.path("worktrees"), Temp: r.temp, Entries: filepath.Join(r.at.Common, "worktrees")}
-	if err := os.MkdirAll(r.temp, 0o700); err != nil {
+	r.tempDir = leftover.TempDir(r.statePath("."), r.self)
+	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}
+	if err := os.MkdirAll(r.tempDir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
 	if r.log == nil {
@@ -108,15 +108,15 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err := r.git.CheckVersion(ctx); err != nil {
 		return nil, err
 	}
-	r.trash = trash.New(r.path("trash"), r.log)
+	r.trash = trash.New(r.statePath("trash"), r.log)
 	r.trash.Empty()
 	claims := r.git
-	about := remote.Options{Name: o.Remote, Objects: r.objects, Credentials: o.Credentials, Sleep: o.Sleep}
-	if r.remote, err = remote.Open(ctx, r.git, r.at.Top, about); err != nil {
+	options := remote.Options{Name: o.Remote, Objects: r.objects, Credentials: o.Credentials, Sleep: o.Sleep}
+	if r.remote, err = remote.Open(ctx, r.git, r.location.Top, options); err != nil {
 		return nil, err
 	}
 	if o.Remote != "" {
-		claims = r.remote.Talk
+		claims = r.remote.RemoteGit
 	}
 	r.claims = claim.New(claim.Config{
 		Git:     claims,
@@ -137,8 +137,8 @@ func namespaceDir(namespace string) string {
 	return filepath.Join("namespaces", namespace)
 }
 
-// path returns a path below the state folder. All namespaces share the locks, because they share the repository.
-func (r *Repo) path(elem ...string) string {
+// statePath returns a path below the state folder. All namespaces share the locks, because they share the repository.
+func (r *Repo) statePath(elem ...string) string {
 	if elem[0] == "locks" {
 		return filepath.Join(r.opts.StateDir, filepath.Join(elem...))
 	}
@@ -152,23 +152,23 @@ func (r *Repo) StateDir() string { return r.opts.StateDir }
 func (r *Repo) Freeing() bool { return r.trash.Freeing() }
 
 // Dir returns the top of the user's checkout.
-func (r *Repo) Dir() string { return r.at.Top }
+func (r *Repo) Dir() string { return r.location.Top }
 
 // Base resolves ref: a branch, tag, remote branch or commit. An empty ref means the branch checked out at Dir. Base wraps
 // ErrNoBase if there is none or it has no commits. If names clash, a branch comes before a remote branch, and that before a
 // tag.
 func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
-	return base.Find(ctx, r.git, r.at, ref)
+	return base.Find(ctx, r.git, r.location, ref)
 }
 
 // Settled fails with ErrUnended while a merge, rebase or the like is unfinished in the user's checkout.
 func (r *Repo) Settled(ctx context.Context) error {
-	return operation.Settled(ctx, r.git, r.at.GitDir, r.at.Top)
+	return operation.Settled(ctx, r.git, r.location.GitDir, r.location.Top)
 }
 
 // BranchName returns the short name of the key's branch.
 func (r *Repo) BranchName(key string) string {
-	return strings.TrimPrefix(r.names.Branches, git.Heads) + key
+	return strings.TrimPrefix(r.refNames.Branches, git.Heads) + key
 }
 
 // Contains reports whether commit equals outer or is an ancestor of it.

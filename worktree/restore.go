@@ -21,8 +21,8 @@ func (t *Tree) restore(ctx context.Context) error {
 		_, err := os.Lstat(dir)
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	noGiven, noRepo := gone(t.givenDir()), gone(t.privateDir())
-	if rec.Spec.Detached || !noGiven && !noRepo && !gone(t.repo.history().Of(rec.History)) {
+	givenMissing, repoMissing := gone(t.givenDir()), gone(t.privateDir())
+	if rec.Spec.Detached || !givenMissing && !repoMissing && !gone(t.repo.history().Of(rec.History)) {
 		return nil
 	}
 	refs, err := t.readRefs(ctx)
@@ -36,17 +36,17 @@ func (t *Tree) restore(ctx context.Context) error {
 	tip, partial := refs.tip(rec.Start), config.Get("extensions.partialclone") != ""
 	h := t.repo.history()
 	err = h.Make(ctx, rec.History, partial)
-	if err == nil && noGiven {
+	if err == nil && givenMissing {
 		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.At, tip})...)
 	}
-	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // the user's repository lacks the commits, too
-		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
+	if git.Failed(err) && !importer.IsTemporary(err) && ctx.Err() == nil { // the user's repository lacks the commits, too
+		err = errors.Join(err, t.updateRecord(func(rec *record.Record) { rec.SetPermanent(err) }))
 	}
-	if err != nil || !noRepo {
+	if err != nil || !repoMissing {
 		return err
 	}
 	t.repo.log.Warn("the private repository of a run was deleted: commits that were not imported are lost, the files are not",
 		"run", rec.Spec.Run, "repository", t.privateDir())
-	files := private.Files{From: t.repo.at, Config: config, Spec: rec.Spec, At: tip, Given: t.given()}
-	return files.Restore(ctx, t.git(), filepath.Join(t.repo.temp, "repository-"+t.name), t.privateDir())
+	files := private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, At: tip, Given: t.objectFolders()}
+	return files.Restore(ctx, t.git(), filepath.Join(t.repo.tempDir, "repository-"+t.name), t.privateDir())
 }

@@ -66,7 +66,7 @@ func (t *Tree) Layered() bool { rec := t.record(); return rec.Layer+rec.Setup !=
 // Used reports whether a sandbox has been open on a private tree. Nothing may be copied into it then.
 func (t *Tree) Used() bool { rec := t.record(); return rec.Spec.Private && rec.Used }
 
-func (t *Tree) folder() string { return t.repo.path("worktrees", t.name) }
+func (t *Tree) folder() string { return t.repo.statePath("worktrees", t.name) }
 
 // Folders returns the folders that commands in the worktree may write. The second, the private repository, need not exist.
 func (t *Tree) Folders() []string { return []string{t.Dir(), t.privateDir()} }
@@ -86,10 +86,10 @@ func (t *Tree) record() record.Record {
 	return t.rec
 }
 
-// update changes the record in memory and durably on disk.
-func (t *Tree) update(change func(*record.Record)) error { return t.store(change, true) }
+// updateRecord changes the record in memory and durably on disk.
+func (t *Tree) updateRecord(change func(*record.Record)) error { return t.saveRecord(change, true) }
 
-func (t *Tree) store(change func(*record.Record), durable bool) error {
+func (t *Tree) saveRecord(change func(*record.Record), durable bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rec := t.rec
@@ -108,7 +108,7 @@ type treeRefs struct{ branch, work, wip string }
 func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.branch, start) }
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
-	s, n := t.Spec(), t.repo.names
+	s, n := t.Spec(), t.repo.refNames
 	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
@@ -123,7 +123,7 @@ func (t *Tree) readSpan(ctx context.Context, tip string) (span.Span, error) {
 
 // locked runs do with the key's lock held. It prefixes errors with doing.
 func (r *Repo) locked(ctx context.Context, key, doing string, do func() error) error {
-	unlock, err := filelock.Lock(ctx, r.path("locks", "key-"+key))
+	unlock, err := filelock.Lock(ctx, r.statePath("locks", "key-"+key))
 	if err == nil {
 		defer unlock()
 		err = do()
@@ -148,25 +148,25 @@ func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 }
 
 // exists reports whether the worktree's files exist, and whether git's record of a linked worktree does.
-func (t *Tree) exists() (files, admin bool) {
+func (t *Tree) exists() (hasFiles, hasEntry bool) {
 	_, errFiles := os.Lstat(t.Dir())
 	if t.record().Spec.Private {
 		return errFiles == nil, errFiles == nil
 	}
-	_, errAdmin := os.Lstat(filepath.Join(t.record().GitDir, "HEAD"))
-	return errFiles == nil, errAdmin == nil
+	_, errEntry := os.Lstat(filepath.Join(t.record().GitDir, "HEAD"))
+	return errFiles == nil, errEntry == nil
 }
 
-// halfMade reports whether making the worktree was cut short: git writes the index last. The index overrules the record,
+// isHalfMade reports whether making the worktree was cut short: git writes the index last. The index overrules the record,
 // whose last change a power loss may have undone.
-func (t *Tree) halfMade() bool {
+func (t *Tree) isHalfMade() bool {
 	rec := t.record()
-	_, err := os.Lstat(filepath.Join(t.adminDir(), "index"))
+	_, err := os.Lstat(filepath.Join(t.gitDir(), "index"))
 	return rec.Making && !rec.Used && errors.Is(err, fs.ErrNotExist)
 }
 
-// adminDir returns the tree's git directory.
-func (t *Tree) adminDir() string {
+// gitDir returns the tree's git directory.
+func (t *Tree) gitDir() string {
 	if gitDir := t.record().GitDir; gitDir != "" {
 		return gitDir
 	}

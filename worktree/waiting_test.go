@@ -41,7 +41,7 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 					t.Fatalf("another run: %v", err)
 				}
 			}
-			if kept, err := os.ReadDir(f.repo.path("kept")); len(kept) > 0 {
+			if kept, err := os.ReadDir(f.repo.statePath("kept")); len(kept) > 0 {
 				t.Errorf("set aside: %v, %v", kept, err)
 			}
 			got := f.imported(run.tree)
@@ -63,7 +63,7 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 			if _, err := run.tree.Import(t.Context(), in); err == nil {
 				t.Fatal("imported")
 			}
-			if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.path("kept")) {
+			if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
 				t.Errorf("after weeks: %v", err)
 			}
 		})

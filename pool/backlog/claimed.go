@@ -23,7 +23,7 @@ func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, ke
 	v := p.newView(keys)
 	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
 	if past.Finished.Finished {
-		if err := v.note(ctx, issue.Key, past.Finished); err != nil {
+		if err := v.addFinished(ctx, issue.Key, past.Finished); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +42,7 @@ func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, k
 	case approves && !past.Approved:
 		return &journal.Skip{Code: journal.SkipEdited, Detail: p.Require[0]}
 	}
-	return p.excluded(issue)
+	return p.whyExcluded(issue)
 }
 
 // Unapproved returns a skip if nobody who may do so has approved the text of a claimed issue; nil if somebody has, or if the

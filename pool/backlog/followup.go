@@ -13,9 +13,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// followUps adds ralph's open requests that need another run and may have one now, requests that have used up their rounds, and
-// issues with a request that carry an excluded label.
-func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error) {
+// addFollowUps adds ralph's open requests that need another run and may have one now, requests that have used up their rounds,
+// and issues with a request that carry an excluded label.
+func (p *Planner) addFollowUps(ctx context.Context, v view, plan *Plan) (err error) {
 	follower, ok := tracker.As[tracker.Follower](p.Run.Tracker)
 	if !ok || p.Run.Publish != journal.PublishRequest {
 		return nil
@@ -26,7 +26,7 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 			return fmt.Errorf("list requests: %w", err)
 		}
 	}
-	if list, err = p.askedRounds(ctx, v, list); err != nil {
+	if list, err = p.addAskedRounds(ctx, v, list); err != nil {
 		return err
 	}
 	keys := func() (all []string) {
@@ -35,12 +35,12 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 		}
 		return all
 	}
-	if err := v.read(ctx, keys()); err != nil {
+	if err := v.load(ctx, keys()); err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
-		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
+		return claimed && (c.Err != nil || tally.Held(c)) || !v.isWanted(f.Key) || v.waitsForRetry(f.Key)
 	})
 	issues, err := tracker.Read(ctx, p.Run.Tracker, keys()) // an issue that is not found counts as closed
 	if err != nil {
@@ -49,7 +49,7 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 	for n, f := range list {
 		issue, t := issues[n], v.tally[f.Key]
 		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
-		excluded := p.excluded(issue)
+		excluded := p.whyExcluded(issue)
 		switch {
 		case !issue.Open || issue.HasLabel(p.Run.Labels.NeedsHuman):
 		case t.Asked != nil && !t.Asked.Request && issue.HasLabel(p.Require[0]): // a person wants a new run of the issue
@@ -67,9 +67,9 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 	return nil
 }
 
-// excluded returns the reason why the request of an issue gets no further run; nil if there is none. The pick-up label does not
-// count: an issue in review has none.
-func (p *Planner) excluded(i tracker.Issue) *journal.Skip {
+// whyExcluded returns the reason why the request of an issue gets no further run; nil if there is none. The pick-up label does
+// not count: an issue in review has none.
+func (p *Planner) whyExcluded(i tracker.Issue) *journal.Skip {
 	if why := i.Excluded(p.Exclude); why.Code != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
 	}
@@ -82,15 +82,15 @@ func (v view) answered(ctx context.Context, key string) (time.Time, error) {
 	return tally.Answered(runs, v.claims[key].Record), err
 }
 
-// askedRounds adds the requests for which a command asks for another run to those that need one by the forge's state.
-func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
+// addAskedRounds adds the requests for which a command asks for another run to those that need one by the forge's state.
+func (p *Planner) addAskedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
 	commander, ok := tracker.As[tracker.Commander](p.Run.Tracker)
 	if !ok {
 		return list, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.tally)) {
 		a := v.tally[key].Asked
-		if a == nil || !a.Request || !v.wanted(key) {
+		if a == nil || !a.Request || !v.isWanted(key) {
 			continue
 		}
 		review, err := commander.Review(ctx, p.BranchPrefix+key)
@@ -103,7 +103,7 @@ func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.Follow
 		if err != nil || review.Request.Number == 0 {
 			continue
 		}
-		review.Key, review.Reason, review.At = key, tracker.AskedFor, later(review.At, a.At)
+		review.Key, review.Reason, review.At = key, tracker.AskedFor, laterOf(review.At, a.At)
 		n := slices.IndexFunc(list, func(f tracker.FollowUp) bool { return f.Key == key })
 		if n < 0 {
 			list = append(list, review)
@@ -113,9 +113,9 @@ func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.Follow
 		if len(f.Threads) == 0 {
 			f.Feedback, f.Threads = f.Feedback+"\n"+review.Feedback, review.Threads
 		}
-		f.At = later(f.At, review.At)
+		f.At = laterOf(f.At, review.At)
 	}
 	return list, nil
 }
 
-func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+func laterOf(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

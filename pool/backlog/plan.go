@@ -140,11 +140,11 @@ func (e *UnknownKeyError) Gone() bool { return e.Key != "" && e.Nearest == e.Key
 
 // Plan lists the backlog and makes the plan.
 func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
-	listing, err := p.Run.Tracker.List(ctx, tracker.Query{Labels: p.Require, Unworked: p.unworked(q.Keys)})
+	listing, err := p.Run.Tracker.List(ctx, tracker.Query{Labels: p.Require, Unworked: p.unworkedLabels(q.Keys)})
 	if err != nil {
 		return Plan{}, fmt.Errorf("list backlog: %w", err)
 	}
-	unlisted, err := p.unlisted(ctx, listing, q.Keys)
+	unlisted, err := p.readUnlisted(ctx, listing, q.Keys)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -154,7 +154,7 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 	}
 	plan := Plan{Problems: listing.Problems, Skipped: unlisted, Cycles: tracker.Cycles(listing.Issues), Merged: q.Merged}
 	for _, issue := range listing.Issues {
-		if !issue.Open || !v.wanted(issue.Key) {
+		if !issue.Open || !v.isWanted(issue.Key) {
 			continue
 		}
 		if v.needsText(issue) {
@@ -180,28 +180,28 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 		}
 	}
 	slices.SortFunc(plan.Work, tracker.Before)
-	if err := p.followUps(ctx, v, &plan); err != nil {
+	if err := p.addFollowUps(ctx, v, &plan); err != nil {
 		return plan, err
 	}
-	return plan, p.apart(ctx, v, q, listing.Issues, &plan)
+	return plan, p.limitToStartable(ctx, v, q, listing.Issues, &plan)
 }
 
 // view has the state, apart from the issue itself, that decides whether an issue may be worked.
 type view struct {
-	p      *Planner
-	keys   []string // from the caller; empty: all
-	claims map[string]worktree.ClaimState
-	done   map[string]worktree.ClaimRecord // records of finished issues
-	here   map[string]bool                 // issues of done that this host has reported
-	last   map[string]journal.Record
-	tally  map[string]journal.Tally // counts over all machines
-	capped *journal.Skip            // set if a cap of the project is reached
-	now    time.Time
+	p            *Planner
+	keys         []string // from the caller; empty: all
+	claims       map[string]worktree.ClaimState
+	finished     map[string]worktree.ClaimRecord // records of finished issues
+	reportedHere map[string]bool                 // finished issues that this host has reported
+	last         map[string]journal.Record
+	tally        map[string]journal.Tally // counts over all machines
+	capped       *journal.Skip            // set if a cap of the project is reached
+	now          time.Time
 }
 
 func (p *Planner) newView(keys []string) view {
 	return view{
-		p: p, keys: keys, now: time.Now(), done: map[string]worktree.ClaimRecord{}, here: map[string]bool{},
+		p: p, keys: keys, now: time.Now(), finished: map[string]worktree.ClaimRecord{}, reportedHere: map[string]bool{},
 		last: map[string]journal.Record{}, tally: map[string]journal.Tally{},
 	}
 }
@@ -223,14 +223,14 @@ func (p *Planner) view(ctx context.Context, keys []string, issues []tracker.Issu
 			read = append(read, key)
 		}
 	}
-	return v, v.read(ctx, read)
+	return v, v.load(ctx, read)
 }
 
-// read adds only these issues: the journal may have many more.
-func (v view) read(ctx context.Context, keys []string) error {
+// load adds only these issues: the journal may have many more.
+func (v view) load(ctx context.Context, keys []string) error {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 		_, known := v.tally[key]
-		return known || !v.wanted(key)
+		return known || !v.isWanted(key)
 	})
 	if len(keys) == 0 {
 		return nil
@@ -246,16 +246,16 @@ func (v view) read(ctx context.Context, keys []string) error {
 			v.tally[key] = tally.Newest(v.last[key], c.Record)
 		}
 		if c.Finished != nil {
-			err = errors.Join(err, v.note(ctx, key, *c.Finished))
+			err = errors.Join(err, v.addFinished(ctx, key, *c.Finished))
 		}
 	}
 	return err
 }
 
-// note adds the record of a finished issue.
-func (v view) note(ctx context.Context, key string, d worktree.ClaimRecord) error {
+// addFinished adds the record of a finished issue.
+func (v view) addFinished(ctx context.Context, key string, d worktree.ClaimRecord) error {
 	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Name, d.Run)
-	v.done[key], v.here[key] = d, known != nil && !known.Elsewhere
+	v.finished[key], v.reportedHere[key] = d, known != nil && !known.Elsewhere
 	return err
 }
 
@@ -263,19 +263,19 @@ func (v view) note(ctx context.Context, key string, d worktree.ClaimRecord) erro
 // such as comments.
 func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
-	_, done := v.done[issue.Key]
+	_, done := v.finished[issue.Key]
 	labels := v.p.Run.Labels
 	return issue.Unfit(v.p.Require, v.p.Exclude).Code == "" && !issue.HasLabel(labels.NeedsHuman) &&
-		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key) || v.tally[issue.Key].Stopped)
+		(done && !v.reportedHere[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waitsForRetry(issue.Key) || v.tally[issue.Key].Stopped)
 }
 
-// waits reports whether the issue's retry time is still to come.
-func (v view) waits(key string) bool {
+// waitsForRetry reports whether the issue's retry time is still to come.
+func (v view) waitsForRetry(key string) bool {
 	t := v.tally[key]
 	return t.Waits(v.now, v.p.Run.Chain(t.Attempts+1).Choices())
 }
 
-func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
+func (v view) isWanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
 
 // whyNot returns nil for an issue that may be worked. Issues that a person has named may wait for a retry, be done, or be handed
 // over.
@@ -298,7 +298,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	}
 	labels, last, t := v.p.Run.Labels, v.last[issue.Key], v.tally[issue.Key]
 	edited := t.Hash != "" && t.Hash != issue.Hash()
-	d, done := v.done[issue.Key]
+	d, done := v.finished[issue.Key]
 	switch {
 	case issue.HasLabel(labels.NeedsHuman):
 		return &journal.Skip{Code: journal.SkipHuman, Detail: labels.NeedsHuman}
@@ -306,41 +306,41 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		return &journal.Skip{Code: journal.SkipAnswer, Detail: labels.NeedsInfo}
 	case last.Unlabelled != "" && last.Verdict.Final && !edited && t.Asked == nil:
 		return &journal.Skip{Code: journal.SkipLabels, Detail: v.p.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
-	case v.waits(issue.Key) && !edited:
+	case v.waitsForRetry(issue.Key) && !edited:
 		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
-	case t.Stopped && !edited && last.ID != t.Run && v.unshown(issue, t):
+	case t.Stopped && !edited && last.ID != t.Run && v.stopIsUnshown(issue, t):
 		return &journal.Skip{Code: journal.SkipHalted, Run: t.Run, Host: t.Host, Outcome: t.Outcome}
-	case done && d.Hash == issue.Hash() && v.isOlder(issue, d.Run):
+	case done && d.Hash == issue.Hash() && v.mayBeOlder(issue, d.Run):
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
 	return v.capped
 }
 
-// isOlder reports whether the backlog may be in an older state than when the run ended the issue.
-func (v view) isOlder(issue tracker.Issue, run string) bool {
+// mayBeOlder reports whether the backlog may be in an older state than when the run ended the issue.
+func (v view) mayBeOlder(issue tracker.Issue, run string) bool {
 	reportedBefore := issue.Reported != nil && *issue.Reported < run
-	return !v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || reportedBefore
+	return !v.reportedHere[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || reportedBefore
 }
 
-// unshown reports whether the issue, as read, does not show the stop of its run: this copy is older, or nobody can write the stop
-// there, and the issue has not changed since.
-func (v view) unshown(issue tracker.Issue, t journal.Tally) bool {
+// stopIsUnshown reports whether the issue, as read, does not show the stop of its run: this copy is older, or nobody can write
+// the stop there, and the issue has not changed since.
+func (v view) stopIsUnshown(issue tracker.Issue, t journal.Tally) bool {
 	if tracker.IsReadOnly(v.p.Run.Tracker) {
 		return t.Outcome == journal.Interrupted && !issue.Updated.After(t.At)
 	}
 	return issue.Reported != nil && *issue.Reported < t.Run
 }
 
-// unworked returns labels of issues that are never worked, so that their blockers need not be read.
-func (p *Planner) unworked(keys []string) []string {
+// unworkedLabels returns labels of issues that are never worked, so that their blockers need not be read.
+func (p *Planner) unworkedLabels(keys []string) []string {
 	if len(keys) > 0 { // named issues are worked even if they were handed over
 		return p.Exclude
 	}
 	return append(slices.Clone(p.Exclude), p.Run.Labels.NeedsHuman)
 }
 
-// unlisted reads the named issues that the listing lacks. A key that names no issue is an error.
-func (p *Planner) unlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skipped, error) {
+// readUnlisted reads the named issues that the listing lacks. A key that names no issue is an error.
+func (p *Planner) readUnlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skipped, error) {
 	var out []Skipped
 	for _, key := range keys {
 		if slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {

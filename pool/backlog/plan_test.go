@@ -30,7 +30,7 @@ func TestWhyNot(t *testing.T) {
 	worked := func(r journal.Tally) func(*view) { return func(v *view) { v.tally[key] = r } }
 	finished := func(hash string, here bool) func(*view) {
 		return func(v *view) {
-			v.done[key], v.here[key] = worktree.ClaimRecord{Run: "r", Hash: hash, Outcome: string(journal.Succeeded)}, here
+			v.finished[key], v.reportedHere[key] = worktree.ClaimRecord{Run: "r", Hash: hash, Outcome: string(journal.Succeeded)}, here
 		}
 	}
 	unlabelled := func(v *view) {

@@ -26,9 +26,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
-// Split calls together with the whole list and, if that is refused, with each half, and so on. A single element goes to alone. If the
-// first half of a refused list lands, the second half on top of it would be refused, too, so Split divides it at once. The first
-// error of a callback ends it.
+// Split calls together with the whole list and, if that is refused, with each half, and so on. A single element goes to alone.
+// If the first half of a refused list lands, the second half on top of it would be refused, too, so Split divides it at once.
+// The first error of a callback ends it.
 func Split[T any](list []T, together func([]T) (landed bool, err error), alone func(T) (landed bool, err error)) error {
 	_, err := split(list, false, together, alone)
 	return err
@@ -183,7 +183,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 		Run:       m.Run,
 		Key:       s.Keys[0],
 		Base:      base,
-		Facts:     facts,
+		Env:       facts,
 		Interrupt: m.Interrupt,
 		Stream:    noLog,
 	})
@@ -200,7 +200,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 			From:      base.Commit,
 			Checks:    must,
 			Made:      made,
-			Facts:     facts,
+			Env:       facts,
 			Interrupt: m.Interrupt,
 			Refused:   m.refused,
 		},

@@ -22,15 +22,15 @@ import (
 // planting adds canaries (tests that must fail) to the commits one at a time: code that ends the process early hides only the
 // tests that run with it.
 type planting struct {
-	w        *Watcher
-	git      git.Runner
-	fork     string // the commit from which the branch starts
-	green    bool   // fork is known to pass
-	checkout workspace.Checkout
-	own      []ecosystem.Canary
-	say      func(string)
-	files    []diff.File     // changed by the commits
-	again    workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
+	w           *Watcher
+	git         git.Runner
+	fork        string // the commit from which the branch starts
+	forkPasses  bool   // fork is known to pass
+	checkout    workspace.Checkout
+	ownCanaries []ecosystem.Canary
+	say         func(string)
+	files       []diff.File     // changed by the commits
+	again       workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
 }
 
 // plant records which canaries the gate notices. If the gate misses a canary, plant also adds it to the fork: if the gate misses
@@ -40,10 +40,10 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	if err != nil {
 		return err
 	}
-	told := false
-	for _, c := range append(slices.Clip(p.own), canaries...) {
+	announced := false
+	for _, c := range append(slices.Clip(p.ownCanaries), canaries...) {
 		place := c.Ecosystem + " " + path.Dir(c.Path)
-		if p.w.overlooked(p.fork, place) {
+		if p.w.isOverlooked(p.fork, place) {
 			out.Unnoticed = c.Path
 			continue
 		}
@@ -52,16 +52,16 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 			return err
 		}
 		if !noticed {
-			if !told {
+			if !announced {
 				p.say("the gate does not notice the canary; it runs with it on the base, too")
 			}
-			told = true
+			announced = true
 			before, err := p.noticedOnFork(ctx, c)
 			if err != nil {
 				return err
 			}
 			if !before {
-				p.w.overlooks(p.fork, place)
+				p.w.noteOverlooked(p.fork, place)
 				out.Unnoticed = c.Path
 				continue
 			}
@@ -74,15 +74,15 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	return nil
 }
 
-// overlooked reports whether the gate is known to miss every canary in a folder of a base.
-func (w *Watcher) overlooked(fork, place string) bool {
+// isOverlooked reports whether the gate is known to miss every canary in a folder of a base.
+func (w *Watcher) isOverlooked(fork, place string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.unnoticed[fork][place]
 }
 
-// overlooks notes that the gate misses canaries there. It forgets other bases: most runs share one.
-func (w *Watcher) overlooks(fork, place string) {
+// noteOverlooked notes that the gate misses canaries there. It forgets other bases: most runs share one.
+func (w *Watcher) noteOverlooked(fork, place string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.unnoticed[fork] == nil {
@@ -95,7 +95,7 @@ func (w *Watcher) overlooks(fork, place string) {
 func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	p.say("the gate runs once more, with a canary, a test that must fail: " + c.Path)
 	if p.again == nil {
-		v, err := p.with(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
+		v, err := p.runWithCanary(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
 		return err == nil && !v.Passed(), err
 	}
 	checks, err := p.again(ctx, c.Path, c.Content)
@@ -107,11 +107,11 @@ func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error)
 func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
-		v, err := p.with(ctx, p.fork, c, gate, named)
+		v, err := p.runWithCanary(ctx, p.fork, c, gate, named)
 		switch {
 		case err != nil || v.Passed():
 			return false, err
-		case p.green || named.found:
+		case p.forkPasses || named.found:
 			return true, nil
 		case v.Setup:
 			return false, nil
@@ -121,8 +121,8 @@ func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, 
 	return false, nil
 }
 
-// with runs lines of the gate on a commit with the canary added. named, which may be nil, reads all output.
-func (p planting) with(ctx context.Context, on string, c ecosystem.Canary, gate []loop.Command, named *finder) (*journal.Verification, error) {
+// runWithCanary runs lines of the gate on a commit with the canary added. named, which may be nil, reads all output.
+func (p planting) runWithCanary(ctx context.Context, on string, c ecosystem.Canary, gate []loop.Command, named *finder) (*journal.Verification, error) {
 	commit, err := diff.Commit(ctx, p.git, on, []diff.Edit{{Path: c.Path, Content: c.Content}}, "A test that must fail\n")
 	if err != nil {
 		return nil, err

@@ -28,16 +28,16 @@ import (
 // textLimit returns the maximum number of bytes that are read of each file and of all. Larger changes are reported as such.
 func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 
-// listed is the maximum number of files and of findings in a record.
-const listed = 200
+// maxListed is the maximum number of files and of findings in a record.
+const maxListed = 200
 
 // Watcher examines commits. It is safe for concurrent use.
 type Watcher struct {
 	Spaces *workspace.Config
 
-	mu        sync.Mutex
-	touches   map[string][]string        // guarded by mu; the tracked files that the checks change on a base
-	unnoticed map[string]map[string]bool // guarded by mu; folders of a base in which the gate misses canaries
+	mu            sync.Mutex
+	touchedOnBase map[string][]string        // guarded by mu; the tracked files that the checks change on a base
+	unnoticed     map[string]map[string]bool // guarded by mu; folders of a base in which the gate misses canaries
 }
 
 // Look describes an examination.
@@ -120,7 +120,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: c.fork, green: c.fork == l.Green, files: c.files, checkout: l.Checkout, own: l.Own, say: l.Says}
+	p := planting{w: w, git: g, fork: c.fork, forkPasses: c.fork == l.Green, files: c.files, checkout: l.Checkout, ownCanaries: l.Own, say: l.Says}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// run gets a new sandbox: code that has run in this one could forge the result.
 	alone := len(out.Files)+len(out.Findings) == 0
@@ -136,7 +136,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil || got.Setup || !loop.AllPassed(got.Checks) {
 		return got, nil, err
 	}
-	if err := w.touched(ctx, l, c.fork, got.Touched, out); err != nil {
+	if err := w.addTouched(ctx, l, c.fork, got.Touched, out); err != nil {
 		return got, nil, err
 	}
 	if len(c.undo) > 0 {
@@ -155,14 +155,14 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	return got, out, err
 }
 
-// touched records the tracked files that setup and gate change on the commits but not on the base: code that one line runs may
+// addTouched records the tracked files that setup and gate change on the commits but not on the base: code that one line runs may
 // change what a later line checks.
-func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []string, out *journal.Watch) error {
+func (w *Watcher) addTouched(ctx context.Context, l Look, fork string, paths []string, out *journal.Watch) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	w.mu.Lock()
-	honest, known := w.touches[fork]
+	onBase, known := w.touchedOnBase[fork]
 	w.mu.Unlock()
 	if !known {
 		l.Says("the checks have changed files that git tracks: they run once more, on the base")
@@ -172,19 +172,19 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 		if err != nil {
 			return err
 		}
-		honest = before.Touched
+		onBase = before.Touched
 		if !before.Setup { // a failed setup proves nothing
 			w.mu.Lock()
-			w.touches = map[string][]string{fork: honest} // for one base only; most runs share it
+			w.touchedOnBase = map[string][]string{fork: onBase} // for one base only; most runs share it
 			w.mu.Unlock()
 		}
 	}
 	also := map[string]bool{}
-	for _, path := range honest {
+	for _, path := range onBase {
 		also[path] = true
 	}
 	for _, path := range paths {
-		if !also[path] && len(out.Findings) < listed {
+		if !also[path] && len(out.Findings) < maxListed {
 			out.Findings = append(out.Findings, path+": the checks have changed it before they judged it")
 		}
 	}
@@ -199,7 +199,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	}
 	texts, err := diff.Texts(ctx, g, entries, textLimit())
 	if errors.Is(err, diff.ErrTooMuch) {
-		return unread(files, gate, out), nil
+		return compareNames(files, gate, out), nil
 	}
 	if err != nil {
 		return nil, err
@@ -215,12 +215,12 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	}
 	sum := suite.Compare(changes, gate)
 	out.Added, out.Removed, out.Skipped, out.Focused, out.Assertions = sum.Added, sum.Removed, sum.Skipped, sum.Focused, sum.Assertions
-	for _, f := range sum.Findings[:min(listed, len(sum.Findings))] {
+	for _, f := range sum.Findings[:min(maxListed, len(sum.Findings))] {
 		out.Findings = append(out.Findings, f.String())
 	}
 	var undo []diff.Edit
 	for _, f := range sum.Files {
-		list(out, byPath[f.Path], journal.Watched{
+		addFile(out, byPath[f.Path], journal.Watched{
 			Role:   f.Role.String(),
 			Why:    f.Reason,
 			Test:   f.Role == ecosystem.Test,
@@ -234,8 +234,8 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	return undo, nil
 }
 
-// unread is compare by file names only. It returns the edits that undo the changes.
-func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
+// compareNames is compare by file names only. It returns the edits that undo the changes.
+func compareNames(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
 	out.Findings = []string{"the change is too large to look into"}
 	for _, f := range files {
 		role, why := suite.RoleOf(f.Path, gate)
@@ -243,15 +243,15 @@ func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.E
 			role, why = before, reason
 		}
 		if role != ecosystem.None {
-			list(out, f, journal.Watched{Role: role.String(), Why: why, Test: role == ecosystem.Test})
+			addFile(out, f, journal.Watched{Role: role.String(), Why: why, Test: role == ecosystem.Test})
 			undo = append(undo, f.Undo()...)
 		}
 	}
 	return undo
 }
 
-func list(out *journal.Watch, f diff.File, as journal.Watched) {
-	if len(out.Files) == listed {
+func addFile(out *journal.Watch, f diff.File, as journal.Watched) {
+	if len(out.Files) == maxListed {
 		out.More++
 		return
 	}

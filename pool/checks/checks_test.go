@@ -13,12 +13,12 @@ import (
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	files := []diff.File{{Path: "main.go", New: diff.Entry{ID: "1"}}, {Path: "plain.txt", OldPath: "Makefile", Old: diff.Entry{ID: "1"}, New: diff.Entry{ID: "1"}}}
-	for i := range 2 * listed {
+	for i := range 2 * maxListed {
 		files = append(files, diff.File{Path: fmt.Sprintf("x%d_test.go", i), New: diff.Entry{ID: "1"}})
 	}
 	out := &journal.Watch{}
-	undo := unread(files, nil, out)
-	if len(out.Files) != listed || out.More != listed+1 || len(undo) != 2*listed+2 || !out.Changed() {
+	undo := compareNames(files, nil, out)
+	if len(out.Files) != maxListed || out.More != maxListed+1 || len(undo) != 2*maxListed+2 || !out.Changed() {
 		t.Errorf("%d files, %d more, %d edits", len(out.Files), out.More, len(undo))
 	}
 	if out.Files[0].Path != "plain.txt" || out.Files[0].OldPath != "Makefile" || out.Files[0].Test {

@@ -15,8 +15,8 @@ func TestManyTouchedFiles(t *testing.T) {
 	for n := range 150_000 {
 		base = append(base, strconv.Itoa(n))
 	}
-	w, out := &Watcher{touches: map[string][]string{"fork": base}}, &journal.Watch{}
-	if err := w.touched(t.Context(), Look{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
+	w, out := &Watcher{touchedOnBase: map[string][]string{"fork": base}}, &journal.Watch{}
+	if err := w.addTouched(t.Context(), Look{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"other: the checks have changed it before they judged it"}; !slices.Equal(out.Findings, want) {
@@ -28,13 +28,13 @@ func TestManyTouchedFiles(t *testing.T) {
 func TestUnnoticedIsOfOneBase(t *testing.T) {
 	t.Parallel()
 	w := &Watcher{}
-	w.overlooks("one", "go a")
-	w.overlooks("one", "go b")
-	if !w.overlooked("one", "go a") || !w.overlooked("one", "go b") || w.overlooked("two", "go a") {
+	w.noteOverlooked("one", "go a")
+	w.noteOverlooked("one", "go b")
+	if !w.isOverlooked("one", "go a") || !w.isOverlooked("one", "go b") || w.isOverlooked("two", "go a") {
 		t.Errorf("%v", w.unnoticed)
 	}
-	w.overlooks("two", "go a")
-	if !w.overlooked("two", "go a") || len(w.unnoticed) != 1 {
+	w.noteOverlooked("two", "go a")
+	if !w.isOverlooked("two", "go a") || len(w.unnoticed) != 1 {
 		t.Errorf("%v", w.unnoticed)
 	}
 }

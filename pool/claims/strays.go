@@ -40,9 +40,9 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 		if err != nil || known != nil && known.Kind != journal.KindIssue && (known.Ended.IsZero() || known.Tree != "") {
 			continue // of a prompt or a command that is in progress or has kept it
 		}
-		told, err := t.Spaces.Abandon(hard, tree)
+		notices, err := t.Spaces.Abandon(hard, tree)
 		note(spec.Key, err)
-		for _, n := range told {
+		for _, n := range notices {
 			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
 		}
 	}
@@ -63,7 +63,7 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 		case !c.Gone || c.Err != nil:
 			continue
 		case c.Holder.Run != "" || c.Record.Pending != nil:
-		case c.Broken, !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
+		case c.Broken, !c.Record.At.IsZero() && time.Since(c.Record.At) > recordTTL: // its record expires
 			forget = true
 		default:
 			continue
@@ -84,9 +84,9 @@ func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState)
 }
 
 const (
-	// recordLife is how long the record of an issue's runs stays on its claim. After that every clone's backlog shows the
+	// recordTTL is how long the record of an issue's runs stays on its claim. After that every clone's backlog shows the
 	// outcome.
-	recordLife = 30 * 24 * time.Hour
+	recordTTL = 30 * 24 * time.Hour
 	// releasedAtOnce is the maximum number of claims that one sweep releases. Each release takes a push, and anyone who may push
 	// can write any number of claims. Later sweeps release the others.
 	releasedAtOnce = 20

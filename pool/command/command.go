@@ -35,8 +35,8 @@ type Handler struct {
 	// Stop ends the runs of an issue in this process.
 	Stop func(key string, why tracker.Unfit)
 
-	mu     sync.Mutex
-	failed string // guarded by mu; the last reported failure
+	mu          sync.Mutex
+	lastFailure string // guarded by mu; the last reported failure
 }
 
 // ObeyAll carries out the commands that people have given on the tracker. A command takes effect and is then answered. A crash in
@@ -77,8 +77,8 @@ func (h *Handler) warn(key string, err error) {
 	}
 	h.Run.Log.Warn("command not carried out", "issue", key, "error", err)
 	h.mu.Lock()
-	known := h.failed == err.Error()
-	h.failed = err.Error()
+	known := h.lastFailure == err.Error()
+	h.lastFailure = err.Error()
 	h.mu.Unlock()
 	if !known {
 		h.Taker.Emit(journal.Event{Kind: journal.EventProblem, Key: key, Text: err.Error()})
@@ -115,7 +115,7 @@ func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c track
 		}
 		return &tracker.Answer{Text: h.Explain(last, t, holder)}, nil
 	case tracker.Stop:
-		if !h.works(issue) && t.Run == "" && !tally.Held(state) {
+		if !h.hasPickUpLabel(issue) && t.Run == "" && !tally.Held(state) {
 			return tracker.Refuse("Ralph does not work on this issue."), nil
 		}
 		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has restarted the issue since
@@ -123,11 +123,13 @@ func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c track
 		}
 		return h.stopRun(ctx, c, tally.Held(state))
 	}
-	return h.restart(ctx, commander, &order{Command: c, issue: issue, runs: runs})
+	return h.restart(ctx, commander, &restartOrder{Command: c, issue: issue, runs: runs})
 }
 
-// works reports whether the issue has the pick-up label.
-func (h *Handler) works(issue tracker.Issue) bool { return issue.HasLabel(h.Planner.Require[0]) }
+// hasPickUpLabel reports whether the issue has the pick-up label.
+func (h *Handler) hasPickUpLabel(issue tracker.Issue) bool {
+	return issue.HasLabel(h.Planner.Require[0])
+}
 
 // stopRun hands an issue to a person. The label ends its run on any host.
 func (h *Handler) stopRun(ctx context.Context, c tracker.Command, on bool) (*tracker.Answer, error) {
@@ -152,7 +154,7 @@ func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 		return err
 	}
 	commander, _ := tracker.As[tracker.Commander](h.Run.Tracker)
-	o := &order{Command: c, issue: issue, runs: runs}
+	o := &restartOrder{Command: c, issue: issue, runs: runs}
 	var answer *tracker.Answer
 	if !tally.Held(claims[c.Key]) {
 		answer, err = h.restart(ctx, commander, o)
@@ -173,11 +175,11 @@ func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	return nil
 }
 
-// prefix begins the run id of a claim that is held for a command only.
-const prefix = "command-"
+// commandRunPrefix begins the run id of a claim that is held for a command only.
+const commandRunPrefix = "command-"
 
-// order is a command to work an issue again.
-type order struct {
+// restartOrder is a command to work an issue again.
+type restartOrder struct {
 	tracker.Command
 	issue  tracker.Issue
 	runs   journal.History
@@ -185,7 +187,7 @@ type order struct {
 }
 
 // restart frees the issue for the next run. It records the command in the claim before labels show it.
-func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *order) (*tracker.Answer, error) {
+func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *restartOrder) (*tracker.Answer, error) {
 	if !o.issue.Open {
 		return tracker.Refuse("The issue is closed; reopen it first."), nil
 	}
@@ -196,12 +198,12 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *o
 		}
 		o.Request = o.review.Request.Number
 	}
-	began := h.NewRecord(o.issue)
-	began.ID = prefix + began.ID
-	claim, err := h.Taker.Take(ctx, began)
+	rec := h.NewRecord(o.issue)
+	rec.ID = commandRunPrefix + rec.ID
+	claim, err := h.Taker.Take(ctx, rec)
 	if taken, ok := errors.AsType[*worktree.TakenError](err); ok {
 		waits := o.issue.HasLabel(h.Run.Labels.NeedsHuman) || o.issue.HasLabel(h.Run.Labels.NeedsInfo)
-		if o.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, prefix) {
+		if o.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, commandRunPrefix) {
 			return &tracker.Answer{}, nil // a run is in progress
 		}
 		return nil, nil
@@ -216,7 +218,7 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *o
 }
 
 // record writes the command into the claim's record, and frees the issue for the next run.
-func (h *Handler) record(ctx context.Context, o *order, claim *worktree.Claim) (*tracker.Answer, error) {
+func (h *Handler) record(ctx context.Context, o *restartOrder, claim *worktree.Claim) (*tracker.Answer, error) {
 	if claim.Record().Pending != nil {
 		return nil, nil // the end of a run is still to be reported
 	}
@@ -224,7 +226,7 @@ func (h *Handler) record(ctx context.Context, o *order, claim *worktree.Claim) (
 	t := tally.Newest(last, claim.Record())
 	request := o.review.Request.Number != 0
 	// A label set by a command approves nothing, however often the command is repeated.
-	labelled := !request && (!h.works(o.issue) || t.Asked != nil && t.Asked.Labelled)
+	labelled := !request && (!h.hasPickUpLabel(o.issue) || t.Asked != nil && t.Asked.Labelled)
 	if !slices.Contains(t.Commands, o.ID) {
 		if why := h.Planner.Refusal(o.Command, o.issue, tally.Approved(o.issue, o.runs, claim), o.review, labelled); why != nil {
 			return why, nil

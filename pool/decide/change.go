@@ -60,11 +60,11 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 func (l Labels) Own(c tracker.Change, require []string, merges bool) tracker.Change {
 	sets := []string{l.NeedsHuman, l.NeedsInfo, l.InReview, l.Failed}
 	takes := append(append(slices.Clone(sets), l.Claimed), require...)
-	return tracker.Change{AddLabels: among(c.AddLabels, sets), RemoveLabels: among(c.RemoveLabels, takes), Close: c.Close && merges}
+	return tracker.Change{AddLabels: intersect(c.AddLabels, sets), RemoveLabels: intersect(c.RemoveLabels, takes), Close: c.Close && merges}
 }
 
-// among returns those of the labels that are in the list.
-func among(labels, list []string) []string {
+// intersect returns those of the labels that are in the list.
+func intersect(labels, list []string) []string {
 	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return label == "" || !slices.Contains(list, label) })
 }
 

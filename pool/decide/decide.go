@@ -25,7 +25,7 @@ const (
 // Verdict derives outcome, reason and consequences from the facts.
 func Verdict(f journal.Facts) journal.Verdict {
 	v := outcome(f)
-	v.Counted = v.Outcome.UsesAttempt() && counts(f)
+	v.Counted = v.Outcome.UsesAttempt() && countsAsAttempt(f)
 	switch v.Outcome {
 	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
 		v.Final = v.Reason.Code != journal.ReasonCap // a cap is no fault of the issue
@@ -59,23 +59,23 @@ func superseded(why tracker.Unfit) journal.Verdict {
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
 	case f.Reported != "":
-		return reported(f)
+		return reportedVerdict(f)
 	case f.Gone && !f.Done:
 		return superseded(tracker.Unfit{Code: tracker.UnfitGone})
 	case f.Done:
-		return worked(f)
+		return workVerdict(f)
 	case f.Stop == journal.StopCrash:
 		return verdict(journal.Interrupted, journal.ReasonCrash, string(f.Cut))
 	case f.Cut != "":
-		return stopped(f)
+		return stopVerdict(f)
 	case f.Open != nil:
-		return verdict(unopened(f.Open.Kind), journal.ReasonOpen, f.Open.Text)
+		return verdict(openFailureOutcome(f.Open.Kind), journal.ReasonOpen, f.Open.Text)
 	case len(f.Policy) > 0:
 		return verdict(journal.PolicyBlocked, journal.ReasonPolicy, strings.Join(f.Policy, "; "))
 	case f.Conflict != "":
 		return verdict(journal.Failed, journal.ReasonConflict, f.Conflict)
 	}
-	v := worked(f)
+	v := workVerdict(f)
 	if f.Publish != nil && v.Outcome == journal.Succeeded {
 		if f.Publish.Kind == journal.FaultLost {
 			return verdict(journal.Interrupted, journal.ReasonWorktreeLost, f.Publish.Text)
@@ -85,18 +85,18 @@ func outcome(f journal.Facts) journal.Verdict {
 	return v
 }
 
-// reported returns the outcome that was reported already, with its reason if the facts still have it.
-func reported(f journal.Facts) journal.Verdict {
-	told := f.Reported
+// reportedVerdict returns the outcome that was reported already, with its reason if the facts still have it.
+func reportedVerdict(f journal.Facts) journal.Verdict {
+	outcomeBefore := f.Reported
 	f.Reported, f.Stop, f.Cut, f.Publish = "", "", "", nil // facts that came after the report
-	if v := outcome(f); v.Outcome == told {
+	if v := outcome(f); v.Outcome == outcomeBefore {
 		return v
 	}
-	return journal.Verdict{Outcome: told}
+	return journal.Verdict{Outcome: outcomeBefore}
 }
 
-// unopened returns the outcome of a run whose agent could not be started.
-func unopened(k journal.FaultKind) journal.Outcome {
+// openFailureOutcome returns the outcome of a run whose agent could not be started.
+func openFailureOutcome(k journal.FaultKind) journal.Outcome {
 	switch k {
 	case journal.FaultAgent:
 		return journal.AgentUnavailable
@@ -108,8 +108,8 @@ func unopened(k journal.FaultKind) journal.Outcome {
 	return journal.Failed
 }
 
-// stopped returns the outcome of a run that was cut short.
-func stopped(f journal.Facts) journal.Verdict {
+// stopVerdict returns the outcome of a run that was cut short.
+func stopVerdict(f journal.Facts) journal.Verdict {
 	switch f.Stop {
 	case journal.StopSuperseded:
 		return superseded(f.Unfit)
@@ -125,8 +125,8 @@ func stopped(f journal.Facts) journal.Verdict {
 	return verdict(journal.Interrupted, journal.ReasonShutdown, f.StopBy)
 }
 
-// worked returns the outcome of the work of a run that was not cut short.
-func worked(f journal.Facts) journal.Verdict {
+// workVerdict returns the outcome of the work of a run that was not cut short.
+func workVerdict(f journal.Facts) journal.Verdict {
 	if f.Kind == journal.KindCommand {
 		if f.Exit != nil && *f.Exit == 0 {
 			return journal.Verdict{Outcome: journal.Succeeded}
@@ -139,7 +139,7 @@ func worked(f journal.Facts) journal.Verdict {
 	}
 	switch f.End {
 	case loop.EndDone:
-		return verified(f)
+		return gateVerdict(f)
 	case loop.EndNoChange:
 		return verdict(journal.NoChange, journal.ReasonAgentSaid, f.NoChange)
 	case loop.EndNeedsInfo:
@@ -161,7 +161,7 @@ func worked(f journal.Facts) journal.Verdict {
 		return verdict(journal.Interrupted, journal.ReasonShutdown, f.EndDetail)
 	case loop.EndMaxed:
 		if f.Optional && f.Failure == nil && (!f.GateRan || f.GatePassed()) {
-			return verified(f) // one good iteration was asked for
+			return gateVerdict(f) // one good iteration was asked for
 		}
 	}
 	switch f.End {
@@ -169,19 +169,19 @@ func worked(f journal.Facts) journal.Verdict {
 		switch {
 		case f.Commits > 0 && f.GateRan && !f.GatePassed():
 			return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
-		case f.Commits > 0 && f.Verify != nil && verified(f).Outcome != journal.Succeeded:
-			return verified(f)
+		case f.Commits > 0 && f.Verify != nil && gateVerdict(f).Outcome != journal.Succeeded:
+			return gateVerdict(f)
 		case f.Commits > 0 && f.Retest.Refused() && f.Retest.Tip == f.Tip:
-			return verified(f)
+			return gateVerdict(f)
 		case f.Commits > 0 && f.Review.Refused() && f.Review.Tip == f.Tip:
-			return verified(f) // only the review is missing
+			return gateVerdict(f) // only the review is missing
 		}
 	}
 	return verdict(journal.Failed, journal.ReasonLoop, f.EndDetail)
 }
 
-// verified returns success, unless the gate failed on a clean checkout of the tip or cannot be trusted.
-func verified(f journal.Facts) journal.Verdict {
+// gateVerdict returns success, unless the gate failed on a clean checkout of the tip or cannot be trusted.
+func gateVerdict(f journal.Facts) journal.Verdict {
 	w := f.Watch
 	switch {
 	case f.Verify != nil && !f.Verify.Passed() && f.Verify.Rebase:
@@ -260,8 +260,8 @@ func changedChecks(w *journal.Watch) string {
 	return strings.Join(list, ", ")
 }
 
-// counts reports whether a failure concerns the agent's work: only such failures use up an attempt.
-func counts(f journal.Facts) bool {
+// countsAsAttempt reports whether a failure concerns the agent's work: only such failures use up an attempt.
+func countsAsAttempt(f journal.Facts) bool {
 	if f.Open != nil || f.Publish != nil {
 		return false
 	}

@@ -54,16 +54,16 @@ type Project struct {
 
 // Fleet is this process's membership of the machines that share a database. It is safe for concurrent use.
 type Fleet struct {
-	c      Config
-	id     string
-	db     *Database
-	client *river.Client[pgx.Tx]
-	clock  clock
-	stop   context.CancelCauseFunc
-	over   <-chan struct{} // closed by stop
-	beside sync.WaitGroup
-	outage outage
-	slots  slots.Slots
+	c          Config
+	id         string
+	db         *Database
+	client     *river.Client[pgx.Tx]
+	clock      clock
+	stop       context.CancelCauseFunc
+	leaving    <-chan struct{} // closed by stop
+	background sync.WaitGroup
+	outage     outage
+	slots      slots.Slots
 
 	started time.Time // by the database's clock
 
@@ -77,21 +77,21 @@ type Fleet struct {
 // served is a project that Serve handles.
 type served struct {
 	Project
-	free chan struct{} // a run has ended here: read the rows now
-	do   func(context.Context, row) (pool.Result, error)
+	rowFreed chan struct{} // a run has ended here: read the rows now
+	do       func(context.Context, row) (pool.Result, error)
 
 	server string // server of the last reconciliation; owned by recoverAgain's goroutine
 
-	mu       sync.Mutex
-	rest     time.Time         // guarded by mu; start nothing here before
-	failures int               // guarded by mu; this machine's failures in a row
-	why      error             // guarded by mu; the last failure; nil: none
-	idle     error             // guarded by mu; see planned
-	said     map[string]string // guarded by mu; the last logged reason why an issue was not worked, by key
+	mu              sync.Mutex
+	restUntil       time.Time         // guarded by mu; start nothing here before
+	failures        int               // guarded by mu; this machine's failures in a row
+	lastFailure     error             // guarded by mu; the last failure; nil: none
+	planningProblem error             // guarded by mu; see notePlanning
+	loggedReasons   map[string]string // guarded by mu; the last logged reason why an issue was not worked, by key
 }
 
 func newServed(p Project) *served {
-	s := &served{Project: p, free: make(chan struct{}, 1), said: map[string]string{}}
+	s := &served{Project: p, rowFreed: make(chan struct{}, 1), loggedReasons: map[string]string{}}
 	s.do = s.work
 	return s
 }
@@ -137,7 +137,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 		return nil, f.db.hide(err)
 	}
 	member, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	f.stop, f.over = stop, member.Done()
+	f.stop, f.leaving = stop, member.Done()
 	err = errors.Join(f.announce(ctx), f.readPauses(ctx))
 	if err == nil && c.Work {
 		err = f.db.hide(f.client.Start(member))
@@ -146,7 +146,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 		stop(nil)
 		return nil, err
 	}
-	f.beside.Go(func() { f.beat(member) })
+	f.background.Go(func() { f.sendHeartbeats(member) })
 	return f, nil
 }
 
@@ -176,24 +176,24 @@ func (f *Fleet) Stop() {
 		}
 	}
 	f.stop(nil)
-	f.beside.Wait()
+	f.background.Wait()
 	if _, err := f.db.exec(ctx, "DELETE FROM ralph_machine WHERE id = $1", f.id); err != nil {
 		f.c.Log.Debug("machine not signed off", "error", err)
 	}
 }
 
-// isOver reports whether the process is leaving the fleet.
-func (f *Fleet) isOver() bool {
+// isLeaving reports whether the process is leaving the fleet.
+func (f *Fleet) isLeaving() bool {
 	select {
-	case <-f.over:
+	case <-f.leaving:
 		return true
 	default:
 		return false
 	}
 }
 
-// beat sends heartbeats until ctx ends.
-func (f *Fleet) beat(ctx context.Context) {
+// sendHeartbeats sends heartbeats until ctx ends.
+func (f *Fleet) sendHeartbeats(ctx context.Context) {
 	ticker := time.NewTicker(f.c.TTL / 4)
 	defer ticker.Stop()
 	for {
@@ -232,8 +232,8 @@ func (f *Fleet) announce(ctx context.Context) error {
 	return err
 }
 
-// working records that a row is being worked, until done is called.
-func (f *Fleet) working(id int64) (done func()) {
+// markWorked records that a row is being worked, until done is called.
+func (f *Fleet) markWorked(id int64) (done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rows[id] = true
@@ -255,40 +255,40 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		f.remove(s)
 		_ = f.announce(context.WithoutCancel(ctx)) // otherwise the next heartbeat does it
 	}()
-	if err := cmp.Or(f.announce(ctx), f.sameRepository(ctx, p)); err != nil {
+	if err := cmp.Or(f.announce(ctx), f.checkRepository(ctx, p)); err != nil {
 		return err
 	}
 	if err := f.reconcile(ctx, s); err != nil {
 		return err
 	}
-	var beside sync.WaitGroup
+	var background sync.WaitGroup
 	if f.c.Work {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
-		if err := f.take(queueOf(p.Name), p.Parallel); err != nil {
+		if err := f.startQueue(queueOf(p.Name), p.Parallel); err != nil {
 			return err
 		}
-		defer f.release(queueOf(p.Name))
-		beside.Go(func() { f.recoverAgain(ctx, s) })
+		defer f.stopQueue(queueOf(p.Name))
+		background.Go(func() { f.recoverAgain(ctx, s) })
 	}
 	if f.c.Plan {
-		beside.Go(func() { f.plan(ctx, s) })
+		background.Go(func() { f.plan(ctx, s) })
 	}
 	<-ctx.Done()
-	beside.Wait()
+	background.Wait()
 	return nil
 }
 
-// sameRepository fails if the name means another repository on another machine: they would share rows and records.
-func (f *Fleet) sameRepository(ctx context.Context, p Project) error {
+// checkRepository fails if the name means another repository on another machine: they would share rows and records.
+func (f *Fleet) checkRepository(ctx context.Context, p Project) error {
 	if p.Repository == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var machine, other string
-	err := f.db.pool.QueryRow(ctx, "SELECT name, repositories ->> $2 FROM ralph_machine WHERE "+alive+` AND id <> $3
+	err := f.db.pool.QueryRow(ctx, "SELECT name, repositories ->> $2 FROM ralph_machine WHERE "+isAlive+` AND id <> $3
 		AND repositories ->> $2 NOT IN ($4, '') LIMIT 1`, f.c.TTL.Seconds(), p.Name, f.id, p.Repository).Scan(&machine, &other)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
@@ -322,17 +322,17 @@ func (f *Fleet) project(name string) *served {
 	return f.projects[name]
 }
 
-// take starts working rows of a queue, up to most at a time.
-func (f *Fleet) take(queue string, most int) error {
+// startQueue starts working rows of a queue, up to most at a time.
+func (f *Fleet) startQueue(queue string, most int) error {
 	err := f.client.Queues().Add(queue, river.QueueConfig{MaxWorkers: most})
 	if err != nil {
-		f.release(queue) // River keeps a queue that failed to start, and would refuse it the next time
+		f.stopQueue(queue) // River keeps a queue that failed to start, and would refuse it the next time
 	}
 	return f.db.hide(err)
 }
 
-// release stops taking rows of a queue and waits for its running rows, in short calls, as each blocks the client.
-func (f *Fleet) release(queue string) {
+// stopQueue stops taking rows of a queue and waits for its running rows, in short calls, as each blocks the client.
+func (f *Fleet) stopQueue(queue string) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		err := f.client.Queues().Remove(ctx, queue)
@@ -357,7 +357,7 @@ func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 			f.c.Log.Warn("records are not in the database yet", "project", s.Name, "error", err)
 		}
 		if err := s.recover(ctx); err == nil {
-			s.polled(time.Now())
+			s.notePoll(time.Now())
 		} else if ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)
 		}

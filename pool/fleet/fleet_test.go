@@ -338,7 +338,7 @@ func TestLeases(t *testing.T) {
 	answers := make(chan answer)
 	for range 20 {
 		go func() {
-			l, ok, err := d.take(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "of all", limit: 7})
+			l, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "of all", limit: 7})
 			answers <- answer{l, ok, err}
 		}()
 	}
@@ -361,13 +361,13 @@ func TestLeases(t *testing.T) {
 	if err := got[0].free(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}); err != nil || !ok {
+	if _, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}); err != nil || !ok {
 		t.Errorf("not taken again: %v", err)
 	}
 	if held, err := got[0].renew(t.Context()); err != nil || held {
 		t.Errorf("a lease that another has now is renewed: %t, %v", held, err)
 	}
-	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "other", limit: 1}); err != nil || ok {
+	if _, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "other", limit: 1}); err != nil || ok {
 		t.Errorf("a full scope has room: %v", err)
 	}
 }
@@ -377,7 +377,7 @@ func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
 	s := scope{name: "s", limit: 1}
-	first, ok, err := d.take(t.Context(), "p", "", "h", time.Hour, s)
+	first, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Hour, s)
 	if err != nil || !ok {
 		t.Fatal(err)
 	}
@@ -387,11 +387,11 @@ func TestLeaseExpires(t *testing.T) {
 		}
 	}
 	age(2 * time.Hour)
-	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Hour, s); err != nil || ok {
+	if _, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Hour, s); err != nil || ok {
 		t.Errorf("the server is younger than a ttl, and still a lease is taken away: %v", err)
 	}
 	first.ttl = time.Microsecond // as if the server had been up for longer
-	if _, ok, err := d.take(t.Context(), "p", "", "h", first.ttl, s); err != nil || !ok {
+	if _, ok, err := d.takeLeases(t.Context(), "p", "", "h", first.ttl, s); err != nil || !ok {
 		t.Errorf("an expired lease is not taken over: %v", err)
 	}
 	first.ttl = time.Hour

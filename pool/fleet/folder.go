@@ -26,19 +26,19 @@ const (
 
 // folders lists folders still to be copied. After a crash, the next process on this machine copies them.
 type folders struct {
-	mu   sync.Mutex
-	list []journal.Record // guarded by mu
-	on   bool             // guarded by mu; copyFolders runs
+	mu      sync.Mutex
+	list    []journal.Record // guarded by mu
+	copying bool             // guarded by mu; copyFolders runs
 }
 
-// keepFolders starts copying the folders of runs in the background.
-func (j *Journal) keepFolders(ended ...journal.Record) {
+// startCopying starts copying the folders of runs in the background.
+func (j *Journal) startCopying(ended ...journal.Record) {
 	j.folders.mu.Lock()
 	defer j.folders.mu.Unlock()
 	j.folders.list = append(j.folders.list, ended...)
-	if !j.folders.on && len(j.folders.list) > 0 {
-		j.folders.on = true
-		j.f.beside.Go(j.copyFolders)
+	if !j.folders.copying && len(j.folders.list) > 0 {
+		j.folders.copying = true
+		j.f.background.Go(j.copyFolders)
 	}
 }
 
@@ -50,13 +50,13 @@ const (
 
 // copyFolders copies folders until none is left or the process leaves.
 func (j *Journal) copyFolders() {
-	ctx, cancel := workspace.Within(context.Background(), j.f.over, leaveTime)
+	ctx, cancel := workspace.Within(context.Background(), j.f.leaving, leaveTime)
 	defer cancel()
 	again := syncTime
 	for {
 		j.folders.mu.Lock()
 		if len(j.folders.list) == 0 {
-			j.folders.on = false
+			j.folders.copying = false
 			j.folders.mu.Unlock()
 			return
 		}
@@ -89,7 +89,7 @@ func (j *Journal) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-j.f.over:
+	case <-j.f.leaving:
 		return false
 	}
 }
@@ -126,8 +126,8 @@ func hasEnded(dir string) bool {
 	return err != nil // do not wait for an unreadable folder
 }
 
-// keepMissing starts copying the folders of this machine's runs that the database lacks.
-func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error {
+// copyMissing starts copying the folders of this machine's runs that the database lacks.
+func (j *Journal) copyMissing(ctx context.Context, here []journal.Record) error {
 	here = slices.DeleteFunc(here, func(r journal.Record) bool { return r.Ended.IsZero() })
 	var runs []string
 	for _, r := range here {
@@ -135,7 +135,7 @@ func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error 
 	}
 	known, err := query(ctx, j.f.db, pgx.RowTo[string], "SELECT run FROM ralph_folder WHERE project = $1 AND run = ANY($2)", j.shared.Project, runs)
 	if err == nil {
-		j.keepFolders(slices.DeleteFunc(here, func(r journal.Record) bool { return slices.Contains(known, r.ID) })...)
+		j.startCopying(slices.DeleteFunc(here, func(r journal.Record) bool { return slices.Contains(known, r.ID) })...)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func copied(t *testing.T, j *Journal) {
 	t.Helper()
 	for {
 		j.folders.mu.Lock()
-		on := j.folders.on
+		on := j.folders.copying
 		j.folders.mu.Unlock()
 		if !on {
 			return
@@ -131,7 +131,7 @@ func TestFoldersAreCopiedLater(t *testing.T) {
 	}
 	f, _ := join(t, d)
 	j := f.Journal("q", local)
-	j.keepFolders(func() journal.Record { r, _ := local.Find(t.Context(), journal.Query{Run: "first"}); return r[0] }())
+	j.startCopying(func() journal.Record { r, _ := local.Find(t.Context(), journal.Query{Run: "first"}); return r[0] }())
 	copied(t, j)
 	if err := j.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestConnectionsAreRefused(t *testing.T) {
 	if !address.IsAway(err) {
 		t.Errorf("not away: %v", err)
 	}
-	j.keepFolders(ended(t, "run", journal.Event{Kind: journal.EventEnded, Text: "over"}))
+	j.startCopying(ended(t, "run", journal.Event{Kind: journal.EventEnded, Text: "over"}))
 	for text := range log.got {
 		if text == "folder of a run not copied to the database" {
 			break
@@ -232,7 +232,7 @@ func TestFolderThatDoesNotArrive(t *testing.T) {
 	f, j := join(t, d)
 	trigger(t, d, "IF NEW.run = 'first' THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END IF;")
 	over := journal.Event{Kind: journal.EventEnded, Text: "over"}
-	j.keepFolders(ended(t, "first", over), ended(t, "second", over))
+	j.startCopying(ended(t, "first", over), ended(t, "second", over))
 	for range 200 {
 		if events(t, j, "second") != nil {
 			break
@@ -255,7 +255,7 @@ func TestLeavingWithManyFolders(t *testing.T) {
 	for i := range 20 {
 		runs = append(runs, ended(t, fmt.Sprint("run", i), journal.Event{Kind: journal.EventEnded, Text: "over"}))
 	}
-	j.keepFolders(runs...)
+	j.startCopying(runs...)
 	f.Stop()
 	var copied int
 	if err := d.pool.QueryRow(t.Context(), "SELECT count(*) FROM ralph_folder").Scan(&copied); err != nil || copied == len(runs) {

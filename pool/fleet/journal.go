@@ -66,11 +66,11 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 		j.open[r.ID] = r
 	} else {
 		delete(j.open, r.ID)
-		j.keepFolders(r)
+		j.startCopying(r)
 	}
 	e, err := postgres.NewEntry(r)
 	if err == nil {
-		j.add(r.ID, e)
+		j.addPending(r.ID, e)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (j *Journal) Observe(e journal.Event) {
 	r.Doing = text
 	if entry, err := postgres.NewEntry(r); err == nil { // encoding worked before, when the record was saved
 		j.open[e.Run] = r
-		j.add(e.Run, entry)
+		j.addPending(e.Run, entry)
 	}
 }
 
@@ -108,16 +108,16 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.open, run)
-	j.add(run, nil)
+	j.addPending(run, nil)
 	return nil
 }
 
-// add makes an entry pending. The caller holds mu.
-func (j *Journal) add(run string, e *postgres.Entry) {
+// addPending makes an entry pending. The caller holds mu.
+func (j *Journal) addPending(run string, e *postgres.Entry) {
 	j.pending[run] = e
 	if j.synced == nil {
 		j.synced = make(chan struct{})
-		j.f.beside.Go(j.sync)
+		j.f.background.Go(j.sync)
 	}
 }
 
@@ -130,9 +130,9 @@ func (j *Journal) sync() {
 	for {
 		select {
 		case <-time.After(syncTime):
-		case <-j.f.over:
+		case <-j.f.leaving:
 		}
-		last := j.f.isOver()
+		last := j.f.isLeaving()
 		_ = j.flush(context.Background())
 		j.mu.Lock()
 		if len(j.pending) == 0 || last {
@@ -192,12 +192,12 @@ func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage
 	if err := j.local.Spend(ctx, pool, run, used, at); err != nil {
 		return err
 	}
-	return j.insist(ctx, func(ctx context.Context) error { return j.shared.Spend(ctx, pool, run, used, at) })
+	return j.retryWhileAway(ctx, func(ctx context.Context) error { return j.shared.Spend(ctx, pool, run, used, at) })
 }
 
 // Spent returns the usage on all machines since the beginning of two UTC days. It waits until the database answers.
 func (j *Journal) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
-	err = j.insist(ctx, func(ctx context.Context) (err error) {
+	err = j.retryWhileAway(ctx, func(ctx context.Context) (err error) {
 		if err := j.flush(ctx); err != nil { // pending records contain usage
 			return err
 		}
@@ -207,8 +207,8 @@ func (j *Journal) Spent(ctx context.Context, pool string, since, later time.Time
 	return all, lately, err
 }
 
-// insist repeats a call while the database does not answer.
-func (j *Journal) insist(ctx context.Context, do func(context.Context) error) error {
+// retryWhileAway repeats a call while the database does not answer.
+func (j *Journal) retryWhileAway(ctx context.Context, do func(context.Context) error) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, callTime)
 		err := do(call)
@@ -262,7 +262,7 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 
 // Others returns the open runs of other live machines. Reservations of dead machines do not count.
 func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Record, err error) {
-	err = j.insist(ctx, func(ctx context.Context) (err error) {
+	err = j.retryWhileAway(ctx, func(ctx context.Context) (err error) {
 		list, err = j.f.db.running(ctx, j.shared.Project, pool, j.f.id, j.f.c.TTL)
 		return err
 	})
@@ -277,7 +277,7 @@ func (f *Fleet) reconcile(ctx context.Context, s *served) error {
 	}
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	server, _, err := f.db.see(call, f.db.pool)
+	server, _, err := f.db.readServer(call, f.db.pool)
 	if err != nil || server == s.server {
 		return err
 	}
@@ -303,7 +303,7 @@ func (j *Journal) reconcile(ctx context.Context) error {
 		return err
 	}
 	_ = j.flush(ctx) // otherwise sync does it
-	return j.keepMissing(ctx, here)
+	return j.copyMissing(ctx, here)
 }
 
 // addMissing makes records pending that known lacks, or has without their end. No record is saved meanwhile, so they are
@@ -323,7 +323,7 @@ func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journ
 			if err != nil {
 				return nil, err
 			}
-			j.add(r.ID, e)
+			j.addPending(r.ID, e)
 		}
 	}
 	return here, nil
@@ -334,11 +334,11 @@ func (j *Journal) History() journal.Store { return history{j} }
 
 type history struct{ *Journal }
 
-// ask reads from the database. away means that it does not answer, so that this machine's records have to do. During a
+// readShared reads from the database. away means that it does not answer, so that this machine's records have to do. During a
 // known outage ask waits only briefly, because a page waits for it.
-func (h history) ask(ctx context.Context, read func(context.Context) error) (away bool, err error) {
+func (h history) readShared(ctx context.Context, read func(context.Context) error) (away bool, err error) {
 	limit := time.Second
-	if !h.f.outage.known() {
+	if !h.f.outage.isKnown() {
 		limit = callTime
 		_ = h.flush(ctx)
 	}
@@ -350,7 +350,7 @@ func (h history) ask(ctx context.Context, read func(context.Context) error) (awa
 
 // Find returns records of all machines, or only of this one while the database is away: others may have the run then.
 func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Record, err error) {
-	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Find(ctx, q); return err })
+	away, err := h.readShared(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Find(ctx, q); return err })
 	if !away {
 		return list, err
 	}
@@ -363,7 +363,7 @@ func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Reco
 
 // Totals sums up the runs of all machines, or only of this one while the database is away.
 func (h history) Totals(ctx context.Context, pool string, since time.Time) (list []journal.Total, err error) {
-	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Totals(ctx, pool, since); return err })
+	away, err := h.readShared(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Totals(ctx, pool, since); return err })
 	if !away {
 		return list, err
 	}

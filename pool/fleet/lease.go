@@ -13,8 +13,8 @@ import (
 // Leases are rows that expire by database time. After a restart of the database every holder has one TTL to renew, because
 // nobody could while it was down.
 
-// alive selects valid rows of ralph_lease or ralph_machine. $1 is the TTL in seconds.
-const alive = `greatest(expires_at, pg_postmaster_start_time() + make_interval(secs => $1)) > now()`
+// isAlive selects valid rows of ralph_lease or ralph_machine. $1 is the TTL in seconds.
+const isAlive = `greatest(expires_at, pg_postmaster_start_time() + make_interval(secs => $1)) > now()`
 
 // scope is a group in which leases are counted.
 type scope struct {
@@ -32,32 +32,32 @@ type leases struct {
 	ttl                  time.Duration
 }
 
-// own selects the holder's leases among the IDs in $1; see leases.owner. freeLeases deletes them.
-const own = "id = ANY($1) AND project = $2 AND key = $3 AND holder = $4"
-const freeLeases = "DELETE FROM ralph_lease WHERE " + own
+// ownLeases selects the holder's leases among the IDs in $1; see leases.owner. freeLeases deletes them.
+const ownLeases = "id = ANY($1) AND project = $2 AND key = $3 AND holder = $4"
+const freeLeases = "DELETE FROM ralph_lease WHERE " + ownLeases
 
 func (l *leases) owner() []any { return []any{l.ids, l.project, l.key, l.holder} }
 
-// take takes a lease in each scope, or none; ok is false if a scope is full or its rest is for other projects. A lease for
+// takeLeases takes a lease in each scope, or none; ok is false if a scope is full or its rest is for other projects. A lease for
 // an issue does not end by expiry alone: a holder without the database may still work the issue while it has the claim. See
-// planning.reap.
-func (d *Database) take(ctx context.Context, project, key, holder string, ttl time.Duration, scopes ...scope) (*leases, bool, error) {
+// planning.replaceDead.
+func (d *Database) takeLeases(ctx context.Context, project, key, holder string, ttl time.Duration, scopes ...scope) (*leases, bool, error) {
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // a fixed order avoids deadlocks
 	l := &leases{d: d, project: project, key: key, holder: holder, scopes: scopes, ttl: ttl}
 	if len(scopes) == 0 {
 		return l, true, nil
 	}
-	ok, err := l.take(ctx, key == "")
+	ok, err := l.tryTake(ctx, key == "")
 	return l, ok, err
 }
 
-// take implements Database.take. With again, the holder had the leases before, and neither waits nor shares.
-func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
+// tryTake implements takeLeases. With again, the holder had the leases before, and neither waits nor shares.
+func (l *leases) tryTake(ctx context.Context, again bool) (ok bool, err error) {
 	ok = true
 	var ids []int64
 	err = l.d.tx(ctx, func(tx pgx.Tx) error {
-		if _, age, err := l.d.see(ctx, tx); err != nil || !again && age < l.ttl/2 {
+		if _, age, err := l.d.readServer(ctx, tx); err != nil || !again && age < l.ttl/2 {
 			ok = false
 			return err
 		}
@@ -66,7 +66,7 @@ func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
 		}
 		for _, s := range l.scopes {
 			s.fair = s.fair && !again
-			free, err := s.free(ctx, tx, l.project, l.ttl)
+			free, err := s.hasRoom(ctx, tx, l.project, l.ttl)
 			if err != nil || !free {
 				ok = false
 				return err
@@ -97,8 +97,8 @@ type serverSeen struct {
 	since time.Time // guarded by mu; when this server was first seen, if there was another before
 }
 
-// see returns the name of the server and how long it has been there.
-func (d *Database) see(ctx context.Context, from interface {
+// readServer returns the name of the server and how long it has been there.
+func (d *Database) readServer(ctx context.Context, from interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (name string, age time.Duration, err error) {
 	if err = from.QueryRow(ctx, "SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), 'ralph_lease'::regclass::oid)").Scan(&name); err != nil {
@@ -114,33 +114,33 @@ func (d *Database) see(ctx context.Context, from interface {
 	return name, time.Since(s.since), nil
 }
 
-// free locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows of
+// hasRoom locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows of
 // paused projects, and of projects without a live machine, do not count. A project's planner frees the leases of keys; if
 // no machine serves the project, free deletes those of dead machines.
-func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
+func (s scope) hasRoom(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2
 		AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
-		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+alive, ttl.Seconds(), s.name); err != nil {
+		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+isAlive, ttl.Seconds(), s.name); err != nil {
 		return false, err
 	}
-	held, err := counts(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)
+	held, err := countByProject(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)
 	if err != nil {
 		return false, err
 	}
 	var wanted map[string]int
 	if s.fair {
-		wanted, err = counts(ctx, tx, `SELECT args ->> 'project', count(*) FROM river_job WHERE kind = '`+kind+`' AND args ->> 'account' = $2
+		wanted, err = countByProject(ctx, tx, `SELECT args ->> 'project', count(*) FROM river_job WHERE kind = '`+kind+`' AND args ->> 'account' = $2
 			AND (state IN ('available', 'pending', 'running', 'retryable') OR state = 'scheduled' AND scheduled_at < now() + interval '1 minute')
 			AND NOT EXISTS (SELECT FROM ralph_pause WHERE project = args ->> 'project')
-			AND EXISTS (SELECT FROM ralph_machine WHERE projects ? (args ->> 'project') AND `+alive+`) GROUP BY 1`, ttl.Seconds(), s.name)
+			AND EXISTS (SELECT FROM ralph_machine WHERE projects ? (args ->> 'project') AND `+isAlive+`) GROUP BY 1`, ttl.Seconds(), s.name)
 	}
 	return mayTake(s.limit, project, held, wanted), err
 }
 
-func counts(ctx context.Context, tx pgx.Tx, sql string, args ...any) (map[string]int, error) {
+func countByProject(ctx context.Context, tx pgx.Tx, sql string, args ...any) (map[string]int, error) {
 	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
@@ -181,11 +181,11 @@ func (l *leases) renew(ctx context.Context) (bool, error) {
 	if len(l.scopes) == 0 {
 		return true, nil
 	}
-	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $5) WHERE "+own, append(l.owner(), l.ttl.Seconds())...)
+	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $5) WHERE "+ownLeases, append(l.owner(), l.ttl.Seconds())...)
 	if err != nil || n == len(l.scopes) {
 		return err == nil, err
 	}
-	return l.take(ctx, true)
+	return l.tryTake(ctx, true)
 }
 
 // free returns the leases. If that fails, they expire.
@@ -197,9 +197,9 @@ func (l *leases) free(ctx context.Context) error {
 	return err
 }
 
-// keep renews the leases until ctx ends. It calls lost once if one is lost. It keeps trying while the database does not
+// renewUntil renews the leases until ctx ends. It calls lost once if one is lost. It keeps trying while the database does not
 // answer, because the right to work comes from the claim in git.
-func (l *leases) keep(ctx context.Context, lost func()) {
+func (l *leases) renewUntil(ctx context.Context, lost func()) {
 	if len(l.scopes) == 0 {
 		return
 	}

@@ -15,7 +15,7 @@ func TestLostLeases(t *testing.T) {
 	d := migrated(t)
 	mustTake := func(key, holder string, limit int) *leases {
 		t.Helper()
-		l, ok, err := d.take(t.Context(), "p", key, holder, time.Hour, scope{name: "s", limit: limit})
+		l, ok, err := d.takeLeases(t.Context(), "p", key, holder, time.Hour, scope{name: "s", limit: limit})
 		if err != nil || !ok {
 			t.Fatalf("%s: %t, %v", key, ok, err)
 		}
@@ -71,7 +71,7 @@ func TestLeasesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
 	s := scope{name: "s", limit: 2}
-	old, ok, err := d.take(t.Context(), "p", "old", "h1", time.Hour, s)
+	old, ok, err := d.takeLeases(t.Context(), "p", "old", "h1", time.Hour, s)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -86,7 +86,7 @@ func TestLeasesOfAnotherServer(t *testing.T) {
 	}{{"at once", "new", 0, false}, {"at once, to plan", "", 0, true}, {"later", "new", time.Hour, true}} {
 		d.server.since = d.server.since.Add(-c.ago)
 		scopes := map[bool]scope{true: {name: "planner", limit: 1}, false: s}
-		if _, ok, err := d.take(t.Context(), "p", c.key, "h2", time.Hour, scopes[c.key == ""]); err != nil || ok != c.want {
+		if _, ok, err := d.takeLeases(t.Context(), "p", c.key, "h2", time.Hour, scopes[c.key == ""]); err != nil || ok != c.want {
 			t.Errorf("%s: %t, %v", c.when, ok, err)
 		}
 		if held, err := old.renew(t.Context()); err != nil || !held {
@@ -111,7 +111,7 @@ func TestLeasesInAnyIsolation(t *testing.T) {
 	var all errgroup.Group
 	for range 20 {
 		all.Go(func() error {
-			_, _, err := d.take(t.Context(), "p", "k", "h", time.Minute, scope{name: "s", limit: 3})
+			_, _, err := d.takeLeases(t.Context(), "p", "k", "h", time.Minute, scope{name: "s", limit: 3})
 			return err
 		})
 	}

@@ -43,7 +43,7 @@ type Look struct {
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since, now() - expires_at + make_interval(secs => $1),
 		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects
-		FROM ralph_machine WHERE `+alive+" ORDER BY name, since, id", lifeTime.Seconds()); err != nil {
+		FROM ralph_machine WHERE `+isAlive+" ORDER BY name, since, id", lifeTime.Seconds()); err != nil {
 		return l, err
 	}
 	if l.Paused, err = d.paused(ctx); err != nil {
@@ -77,7 +77,7 @@ func (d *Database) Running(ctx context.Context, project string) ([]journal.Recor
 
 // running returns the open records of a pool on machines that are alive by the TTL, except one machine.
 func (d *Database) running(ctx context.Context, project, pool, besides string, ttl time.Duration) ([]journal.Record, error) {
-	machines, err := query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE id <> $2 AND "+alive, ttl.Seconds(), besides)
+	machines, err := query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE id <> $2 AND "+isAlive, ttl.Seconds(), besides)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, er
 		return false, err
 	}
 	if run != "" && len(ids) > 0 { // read after the rows: a run in progress had its row then
-		on, err := d.isOn(ctx, project, key, run)
+		on, err := d.isLatestRun(ctx, project, key, run)
 		if !on || err != nil {
 			return false, err
 		}
@@ -119,8 +119,8 @@ func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, er
 	return len(ids) > 0, nil
 }
 
-// isOn reports whether the run is the issue's latest open run.
-func (d *Database) isOn(ctx context.Context, project, key, run string) (bool, error) {
+// isLatestRun reports whether the run is the issue's latest open run.
+func (d *Database) isLatestRun(ctx context.Context, project, key, run string) (bool, error) {
 	list, err := d.Running(ctx, project)
 	list = slices.DeleteFunc(list, func(r journal.Record) bool { return r.Key != key })
 	return len(list) > 0 && list[len(list)-1].ID == run, err
@@ -129,7 +129,7 @@ func (d *Database) isOn(ctx context.Context, project, key, run string) (bool, er
 // Wake makes the project's planner, on whichever machine, read the backlog within about a second. It does not wait. While
 // the database is away nothing is planned, and the next poll has the same effect.
 func (f *Fleet) Wake(project string) {
-	f.beside.Go(func() {
+	f.background.Go(func() {
 		if err := f.db.wake(context.Background(), project); err != nil {
 			f.c.Log.Debug("planner not woken", "project", project, "error", err)
 		}

@@ -61,7 +61,7 @@ func TestDeadMachineGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &Fleet{c: Config{TTL: time.Millisecond}, db: p.f.db} // the server may have just started
-	if err := planningOf(f, p.s).reap(t.Context()); err != nil {
+	if err := planningOf(f, p.s).replaceDead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := look(); got["dead"] != 0 || len(got) != 1 {

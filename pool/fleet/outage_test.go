@@ -255,7 +255,7 @@ func TestSlotOfRunThatEndedInOutage(t *testing.T) {
 	defer f.Stop()
 	take := func(key string) (*leases, bool) {
 		t.Helper()
-		l, ok, err := d.take(t.Context(), "p", key, f.id, time.Hour, scope{name: "s", limit: 1})
+		l, ok, err := d.takeLeases(t.Context(), "p", key, f.id, time.Hour, scope{name: "s", limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

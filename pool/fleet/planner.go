@@ -29,19 +29,19 @@ type planning struct {
 	capacity int             // maximum number of open rows
 	ended    bool            // a row has ended since the last look at the backlog
 	idle     error           // why the last look at the backlog led to no work; nil if it did
-	looked   time.Time       // time of the last look at the backlog; zero: never
-	due      time.Time       // when the first waiting issue may be worked, or a failed look is repeated; zero: neither
-	reaped   time.Time
+	lastRead time.Time       // time of the last look at the backlog; zero: never
+	nextRead time.Time       // when the first waiting issue may be worked, or a failed look is repeated; zero: neither
+	lastReap time.Time
 	starved  bool          // machines had taken all rows, and more tasks were waiting
 	wait     time.Duration // delay until the next turn
 }
 
 const (
-	replan    = 2 * time.Second  // minimum time between looks at the backlog
-	lookAgain = 10 * time.Second // delay after a failed look at the backlog
+	minReadInterval = 2 * time.Second  // minimum time between looks at the backlog
+	rereadDelay     = 10 * time.Second // delay after a failed look at the backlog
 	// A free slot should find a row soon: while machines take all rows between two turns, turns come more often, by this
 	// factor.
-	busy = 20
+	busyFactor = 20
 )
 
 // plan plans the project until ctx ends, while this process holds the project's lease.
@@ -60,16 +60,16 @@ func (p *planning) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.s.free:
+		case <-p.s.rowFreed:
 		case <-next.C:
 		}
-		switch err := p.turn(ctx); {
+		switch err := p.runOnce(ctx); {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			p.s.planned(p.idle)
+			p.s.notePlanning(p.idle)
 		case !p.f.away(ctx):
-			if p.s.planned(err); p.s.isNews("", err) {
+			if p.s.notePlanning(err); p.s.isNews("", err) {
 				p.f.c.Log.Warn("backlog not planned", "project", p.s.Name, "error", err)
 			}
 		}
@@ -77,46 +77,46 @@ func (p *planning) run(ctx context.Context) {
 	}
 }
 
-// turn does what is due.
-func (p *planning) turn(ctx context.Context) error {
+// runOnce does what is due.
+func (p *planning) runOnce(ctx context.Context) error {
 	p.starved = false
-	defer p.pace()
-	if lead, err := p.leads(ctx); err != nil || !lead {
+	defer p.setPace()
+	if lead, err := p.holdLease(ctx); err != nil || !lead {
 		return err
 	}
 	now := p.now()
-	if now.Sub(p.reaped) >= p.f.c.TTL/3 {
-		p.reaped = now
-		if err := p.reap(ctx); err != nil {
+	if now.Sub(p.lastReap) >= p.f.c.TTL/3 {
+		p.lastReap = now
+		if err := p.replaceDead(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.count(ctx); err != nil {
+	if err := p.countRows(ctx); err != nil {
 		return err
 	}
 	if p.isDue(now) {
-		p.looked = now
-		if err := p.look(ctx); err != nil {
+		p.lastRead = now
+		if err := p.readBacklog(ctx); err != nil {
 			return err
 		}
-		if lead, err := p.leads(ctx); err != nil || !lead { // reading the backlog may have taken long
+		if lead, err := p.holdLease(ctx); err != nil || !lead { // reading the backlog may have taken long
 			return err
 		}
 	}
-	return p.feed(ctx)
+	return p.insertRows(ctx)
 }
 
-// pace sets the time of the next turn.
-func (p *planning) pace() {
+// setPace sets the time of the next turn.
+func (p *planning) setPace() {
 	if p.starved {
-		p.wait = max(p.wait/2, p.f.c.Tick/busy)
+		p.wait = max(p.wait/2, p.f.c.Tick/busyFactor)
 	} else {
 		p.wait = min(2*p.wait, p.f.c.Tick)
 	}
 }
 
-// leads takes the lease to plan the project, or renews it in time, and reports whether this process holds it.
-func (p *planning) leads(ctx context.Context) (bool, error) {
+// holdLease takes the lease to plan the project, or renews it in time, and reports whether this process holds it.
+func (p *planning) holdLease(ctx context.Context) (bool, error) {
 	now, ttl := p.now(), p.f.c.TTL
 	age := now.Sub(p.renewed)
 	if p.lease != nil {
@@ -136,29 +136,29 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	p.renewed = now
-	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, ttl, scope{name: "planner of " + p.s.Name, limit: 1})
+	lease, ok, err := p.f.db.takeLeases(ctx, p.s.Name, "", p.f.id, ttl, scope{name: "planner of " + p.s.Name, limit: 1})
 	if err != nil || !ok {
 		return false, err
 	}
-	p.lease, p.looked, p.queue, p.open = lease, time.Time{}, nil, map[string]bool{}
+	p.lease, p.lastRead, p.queue, p.open = lease, time.Time{}, nil, map[string]bool{}
 	p.f.c.Log.Info("this machine plans", "project", p.s.Name)
 	return true, nil
 }
 
 func (p *planning) isDue(now time.Time) bool {
-	age := now.Sub(p.looked)
-	return age >= p.s.Poll || age >= replan && (len(p.queue) == 0 && p.ended || !p.due.IsZero() && !now.Before(p.due))
+	age := now.Sub(p.lastRead)
+	return age >= p.s.Poll || age >= minReadInterval && (len(p.queue) == 0 && p.ended || !p.nextRead.IsZero() && !now.Before(p.nextRead))
 }
 
-// look reads the backlog.
-func (p *planning) look(ctx context.Context) error {
+// readBacklog reads the backlog.
+func (p *planning) readBacklog(ctx context.Context) error {
 	plan, err := p.maintain(ctx)
 	if err != nil {
-		p.due = p.now().Add(lookAgain)
+		p.nextRead = p.now().Add(rereadDelay)
 		p.idle = err
 		return err
 	}
-	p.queue, p.due, p.ended = plan.Tasks(), plan.Due(p.now()), false
+	p.queue, p.nextRead, p.ended = plan.Tasks(), plan.Due(p.now()), false
 	why := plan.Spent()
 	if len(p.open) > 0 { // an open run may leave a part of a cap unused
 		why = nil
@@ -169,25 +169,25 @@ func (p *planning) look(ctx context.Context) error {
 	return nil
 }
 
-// ahead is the number of rows beyond those that the machines can work at once, so that a free slot finds one. More rows
+// spareRows is the number of rows beyond those that the machines can work at once, so that a free slot finds one. More rows
 // would follow an outdated order of the backlog, or find no slot because of the project's limit.
-const ahead = 2
+const spareRows = 2
 
-// count reads the project's open rows, their maximum number, and whether somebody has called Wake.
-func (p *planning) count(ctx context.Context) error {
+// countRows reads the project's open rows, their maximum number, and whether somebody has called Wake.
+func (p *planning) countRows(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var keys []string
 	var paused, woken bool
 	found := p.f.db.pool.QueryRow(ctx, `WITH wake AS (DELETE FROM ralph_wake WHERE project = $2 RETURNING 1)
 		SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
-			(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`),
+			(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+isAlive+`),
 			EXISTS (SELECT FROM ralph_pause WHERE project = $2), EXISTS (SELECT FROM wake)
 		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name))
 	if err := found.Scan(&keys, &p.waiting, &p.capacity, &paused, &woken); err != nil {
 		return p.f.db.hide(err)
 	}
-	p.capacity += ahead
+	p.capacity += spareRows
 	if p.s.Limit > 0 {
 		p.capacity = min(p.capacity, p.s.Limit)
 	}
@@ -195,7 +195,7 @@ func (p *planning) count(ctx context.Context) error {
 		p.capacity = 0
 	}
 	if woken {
-		p.looked = time.Time{}
+		p.lastRead = time.Time{}
 	}
 	before := p.open
 	p.open = map[string]bool{}
@@ -208,8 +208,8 @@ func (p *planning) count(ctx context.Context) error {
 	return nil
 }
 
-// feed inserts rows up to the capacity.
-func (p *planning) feed(ctx context.Context) error {
+// insertRows inserts rows up to the capacity.
+func (p *planning) insertRows(ctx context.Context) error {
 	p.queue = slices.DeleteFunc(p.queue, func(t backlog.Task) bool { return p.open[t.Issue.Key] })
 	n := min(len(p.queue), p.capacity-len(p.open))
 	if n <= 0 {
@@ -239,35 +239,35 @@ func (p *planning) feed(ctx context.Context) error {
 	return nil
 }
 
-// dead is a running row without a live process: the process is gone, or never learned that it has the row.
-type dead struct {
+// deadRow is a running row without a live process: the process is gone, or never learned that it has the row.
+type deadRow struct {
 	ID      int64
 	Attempt int
 	Args    row
 }
 
-// slot is a lease whose holder is gone or cut off.
-type slot struct {
+// deadLease is a lease whose holder is gone or cut off.
+type deadLease struct {
 	ID  int64
 	Key string
 }
 
-// reap deletes dead machines and replaces dead rows. It frees the slots of dead machines once nobody holds the claim of
+// replaceDead deletes dead machines and replaces dead rows. It frees the slots of dead machines once nobody holds the claim of
 // their issue. It changes River's table directly: River has no heartbeat and would leave such a row running.
-func (p *planning) reap(ctx context.Context) error {
-	if _, err := p.f.db.exec(ctx, "DELETE FROM ralph_machine WHERE NOT "+alive, p.f.c.TTL.Seconds()); err != nil {
+func (p *planning) replaceDead(ctx context.Context) error {
+	if _, err := p.f.db.exec(ctx, "DELETE FROM ralph_machine WHERE NOT "+isAlive, p.f.c.TTL.Seconds()); err != nil {
 		return err
 	}
-	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[dead], `SELECT id, attempt, args FROM river_job
+	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[deadRow], `SELECT id, attempt, args FROM river_job
 		WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
-		AND NOT EXISTS (SELECT 1 FROM ralph_machine m WHERE m.id = attempted_by[cardinality(attempted_by)] AND `+alive+`
+		AND NOT EXISTS (SELECT 1 FROM ralph_machine m WHERE m.id = attempted_by[cardinality(attempted_by)] AND `+isAlive+`
 			AND (river_job.id = ANY(m.rows) OR attempted_at > now() - make_interval(secs => $1)))`,
 		p.f.c.TTL.Seconds(), queueOf(p.s.Name))
 	if err != nil {
 		return err
 	}
-	slots, err := query(ctx, p.f.db, pgx.RowToStructByPos[slot],
-		"SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.TTL.Seconds(), p.s.Name)
+	slots, err := query(ctx, p.f.db, pgx.RowToStructByPos[deadLease],
+		"SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+isAlive, p.f.c.TTL.Seconds(), p.s.Name)
 	if err != nil || len(list)+len(slots) == 0 {
 		return err
 	}
@@ -283,7 +283,7 @@ func (p *planning) reap(ctx context.Context) error {
 	}
 	for _, s := range slots {
 		if free(s.Key) {
-			_, gone := p.f.db.exec(ctx, "DELETE FROM ralph_lease WHERE id = $2 AND NOT "+alive, p.f.c.TTL.Seconds(), s.ID)
+			_, gone := p.f.db.exec(ctx, "DELETE FROM ralph_lease WHERE id = $2 AND NOT "+isAlive, p.f.c.TTL.Seconds(), s.ID)
 			err = errors.Join(err, gone)
 		}
 	}
@@ -292,7 +292,7 @@ func (p *planning) reap(ctx context.Context) error {
 
 // replace ends a dead row and inserts the next generation, in one transaction. Later writes of the old process to the old
 // row have no effect, because that row has ended.
-func (p *planning) replace(ctx context.Context, d dead) error {
+func (p *planning) replace(ctx context.Context, d deadRow) error {
 	return p.f.db.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2",
 			d.ID, d.Attempt)

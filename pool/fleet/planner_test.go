@@ -60,12 +60,12 @@ func rows(t *testing.T, d *Database) []string {
 	return out
 }
 
-func (p *planning) mustFeed(t *testing.T, keys ...string) {
+func (p *planning) mustInsert(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
 		p.queue = append(p.queue, tasks(k)...)
 	}
-	if err := errors.Join(p.count(t.Context()), p.feed(t.Context())); err != nil {
+	if err := errors.Join(p.countRows(t.Context()), p.insertRows(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +75,7 @@ func TestRowIsDue(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
 	p.f.clock.ahead.Store(int64(time.Hour)) // makes rows an hour early
-	p.mustFeed(t, "a", "b")
+	p.mustInsert(t, "a", "b")
 	if n := number(t, p.f.db, "SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at BETWEEN now() - interval '62 minutes' AND now() - interval '58 minutes'"); n != 2 {
 		t.Errorf("%d rows are due, want 2", n)
 	}
@@ -88,30 +88,30 @@ func TestTurns(t *testing.T) {
 	tick := p.f.c.Tick
 	turn := func(want time.Duration) {
 		t.Helper()
-		if err := p.turn(t.Context()); err != nil {
+		if err := p.runOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if p.wait != want {
 			t.Errorf("the next turn is in %s, want %s", p.wait, want)
 		}
 	}
-	p.looked, p.s.Poll = time.Now(), time.Hour
+	p.lastRead, p.s.Poll = time.Now(), time.Hour
 	turn(tick)
-	for n, want := range []time.Duration{tick / 2, tick / 4, tick / 8, tick / 16, tick / busy, tick / busy} {
+	for n, want := range []time.Duration{tick / 2, tick / 4, tick / 8, tick / 16, tick / busyFactor, tick / busyFactor} {
 		p.queue = append(p.queue, tasks(fmt.Sprint(n), fmt.Sprint(n, "b"))...)
 		turn(want)
 		if _, err := p.f.db.exec(t.Context(), "UPDATE river_job SET state = 'completed', finalized_at = now()"); err != nil {
 			t.Fatal(err)
 		}
-		p.looked = time.Now()
+		p.lastRead = time.Now()
 	}
-	turn(tick / busy * 2)
+	turn(tick / busyFactor * 2)
 	if _, err := p.f.db.exec(t.Context(), "UPDATE ralph_lease SET holder = 'another'"); err != nil {
 		t.Fatal(err)
 	}
 	other := planningOf(p.f, p.s)
 	for range 3 { // while another machine plans, it asks only once in a while
-		if lead, err := other.leads(t.Context()); err != nil || lead {
+		if lead, err := other.holdLease(t.Context()); err != nil || lead {
 			t.Errorf("two plan: %t, %v", lead, err)
 		}
 	}
@@ -141,8 +141,8 @@ func TestFeed(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
 	d := p.f.db
-	p.mustFeed(t, "a", "b", "c", "d", "e")
-	if got := rows(t, d); len(got) != ahead {
+	p.mustInsert(t, "a", "b", "c", "d", "e")
+	if got := rows(t, d); len(got) != spareRows {
 		t.Errorf("without a machine: %q", got)
 	}
 	for n := range 2 {
@@ -150,24 +150,24 @@ func TestFeed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.mustFeed(t)
+	p.mustInsert(t)
 	if got := rows(t, d); !slices.Equal(got, []string{"a available 1", "b available 1", "c available 1", "d available 1"}) {
 		t.Errorf("with two machines: %q", got)
 	}
 	other := planningOf(p.f, p.s)
-	other.mustFeed(t, "a", "b", "c", "d")
+	other.mustInsert(t, "a", "b", "c", "d")
 	if got := rows(t, d); len(got) != 4 {
 		t.Errorf("another planner has doubled some: %q", got)
 	}
 	if _, err := d.exec(t.Context(), "UPDATE river_job SET state = 'completed', finalized_at = now() WHERE args ->> 'key' IN ('a', 'b')"); err != nil {
 		t.Fatal(err)
 	}
-	p.mustFeed(t, "a")
+	p.mustInsert(t, "a")
 	if got := rows(t, d); len(got) != 6 || got[4] != "e available 1" || got[5] != "a available 1" || !p.ended {
 		t.Errorf("after two have ended: %q, %t", got, p.ended)
 	}
 	p.s.Limit = 1
-	p.mustFeed(t, "f")
+	p.mustInsert(t, "f")
 	if got := rows(t, d); len(got) != 6 {
 		t.Errorf("beyond the limit: %q", got)
 	}
@@ -184,7 +184,7 @@ func tasks(keys ...string) (list []backlog.Task) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	p := &planning{s: &served{Project: Project{Poll: time.Minute}}, looked: now}
+	p := &planning{s: &served{Project: Project{Poll: time.Minute}}, lastRead: now}
 	for _, c := range []struct {
 		name string
 		set  func()
@@ -194,9 +194,9 @@ func TestPlan(t *testing.T) {
 		{"just looked", func() { p.ended = true }, time.Second, false},
 		{"some row has ended, and nothing waits", func() {}, 3 * time.Second, true},
 		{"something waits", func() { p.queue = tasks("x") }, 3 * time.Second, false},
-		{"a retry is due", func() { p.due = now.Add(4 * time.Second) }, 4 * time.Second, true},
+		{"a retry is due", func() { p.nextRead = now.Add(4 * time.Second) }, 4 * time.Second, true},
 		{"not yet", func() {}, 3 * time.Second, false},
-		{"the poll", func() { p.due = time.Time{} }, time.Minute, true},
+		{"the poll", func() { p.nextRead = time.Time{} }, time.Minute, true},
 	} {
 		c.set()
 		if got := p.isDue(now.Add(c.in)); got != c.want {
@@ -221,14 +221,14 @@ func TestBlocked(t *testing.T) {
 		t.Errorf("another account: %s, %v", got, err)
 	}
 	s, now := &served{}, time.Now()
-	s.fails(now, errors.New("no disk"))
-	if got := s.resting(now); got != restMin {
+	s.noteFailure(now, errors.New("no disk"))
+	if got := s.restLeft(now); got != restMin {
 		t.Errorf("rests %s", got)
 	}
 	for range 20 {
-		s.fails(now, errors.New("no disk"))
+		s.noteFailure(now, errors.New("no disk"))
 	}
-	if got := s.resting(now); got != restMax {
+	if got := s.restLeft(now); got != restMax {
 		t.Errorf("rests %s", got)
 	}
 }
@@ -289,7 +289,7 @@ func TestOtherRepository(t *testing.T) {
 		project, repository string
 		wrong               bool
 	}{{"p", "example.com/shop", false}, {"p", "example.com/site", true}, {"p", "", false}, {"r", "example.com/shop", false}, {"local", "example.com/shop", false}} {
-		if err := f.sameRepository(t.Context(), Project{Name: c.project, Repository: c.repository}); errors.Is(err, ErrOtherRepository) != c.wrong {
+		if err := f.checkRepository(t.Context(), Project{Name: c.project, Repository: c.repository}); errors.Is(err, ErrOtherRepository) != c.wrong {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -304,7 +304,7 @@ func TestWake(t *testing.T) {
 	p.s.Poll = time.Hour
 	turn := func(want int) {
 		t.Helper()
-		if err := p.turn(t.Context()); err != nil || looks != want {
+		if err := p.runOnce(t.Context()); err != nil || looks != want {
 			t.Errorf("%d looks at the backlog, want %d, %v", looks, want, err)
 		}
 	}
@@ -332,7 +332,7 @@ func TestLookFails(t *testing.T) {
 	turn := func(when string, later time.Duration, want int) {
 		t.Helper()
 		now = now.Add(later)
-		if err := p.turn(t.Context()); err != nil && !errors.Is(err, away) || looks != want {
+		if err := p.runOnce(t.Context()); err != nil && !errors.Is(err, away) || looks != want {
 			t.Errorf("%s: %d looks at the backlog, want %d, %v", when, looks, want, err)
 		}
 	}
@@ -352,7 +352,7 @@ func TestLookFails(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
-	p.mustFeed(t, "a")
+	p.mustInsert(t, "a")
 	store := &postgres.Store{DB: p.f.db.pool, Project: "p", Machine: p.f.id}
 	for id, ended := range map[string]time.Time{"r1": time.Now(), "r2": {}, "r3": {}} { // r2 has died, r3 is in progress
 		r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: "a", Started: time.Unix(int64(id[1]), 0)}, State: journal.State{Ended: ended}}
@@ -368,7 +368,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("stopped %q: %t, %v", stop.run, got, err)
 		}
 	}
-	p.mustFeed(t, "a")
+	p.mustInsert(t, "a")
 	if got, err := p.f.db.Stop(t.Context(), "p", "a", ""); err != nil || !got {
 		t.Errorf("stopped whichever is on: %t, %v", got, err)
 	}
@@ -406,7 +406,7 @@ func TestPause(t *testing.T) {
 	if err := errors.Join(other.Pause("p").Set(true), other.Pause("p").Set(true)); err != nil {
 		t.Fatal(err)
 	}
-	p.mustFeed(t, "a")
+	p.mustInsert(t, "a")
 	if n := len(rows(t, d)); n != 0 || wait() == 0 || !look() || !other.Pause("p").On() || other.Pause("q").On() {
 		t.Errorf("while it is paused: %d rows, a wait of %s, paused %t", n, wait(), look())
 	}
@@ -416,7 +416,7 @@ func TestPause(t *testing.T) {
 	if err := other.Pause("p").Set(false); err != nil {
 		t.Fatal(err)
 	}
-	p.mustFeed(t)
+	p.mustInsert(t)
 	if n := len(rows(t, d)); n != 1 || wait() != 0 || look() {
 		t.Errorf("afterwards: %d rows, a wait of %s, paused %t", n, wait(), look())
 	}
@@ -430,11 +430,11 @@ func TestSlotsThatNobodyCanUse(t *testing.T) {
 	if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ('m', 'm', '{"p": 9, "other": 9}', '{}', now() + interval '1 hour')`); err != nil {
 		t.Fatal(err)
 	}
-	p.mustFeed(t, "a", "b", "c")
-	planningOf(p.f, &served{Project: Project{Name: "other", Account: "account a"}}).mustFeed(t, "a", "b", "c")
+	p.mustInsert(t, "a", "b", "c")
+	planningOf(p.f, &served{Project: Project{Name: "other", Account: "account a"}}).mustInsert(t, "a", "b", "c")
 	free := func(when string, want bool) {
 		t.Helper()
-		l, ok, err := d.take(t.Context(), "p", "k", p.f.id, p.f.c.TTL, s)
+		l, ok, err := d.takeLeases(t.Context(), "p", "k", p.f.id, p.f.c.TTL, s)
 		if err != nil || ok != want {
 			t.Errorf("%s: a third slot of four is free: %t, %v", when, ok, err)
 		}
@@ -445,7 +445,7 @@ func TestSlotsThatNobodyCanUse(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"a", "b"} {
-		if _, ok, err := d.take(t.Context(), "p", key, p.f.id, p.f.c.TTL, s); err != nil || !ok {
+		if _, ok, err := d.takeLeases(t.Context(), "p", key, p.f.id, p.f.c.TTL, s); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestReap(t *testing.T) {
 		}
 	}
 	machine("lives", []int64{})
-	p.mustFeed(t, "claimed", "expired", "finished", "broken", "none", "worked", "just-taken", "never-heard", "waits")
+	p.mustInsert(t, "claimed", "expired", "finished", "broken", "none", "worked", "just-taken", "never-heard", "waits")
 	set := func(key, by, at string) int64 {
 		var id int64
 		if err := d.pool.QueryRow(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['earlier', $2], attempted_at = now() - $3::interval
@@ -48,7 +48,7 @@ func TestReap(t *testing.T) {
 	set("never-heard", "lives", "5 hours")
 	machine("lives", []int64{id})
 	for range 2 { // the second time there is nothing to do
-		if err := p.reap(t.Context()); err != nil {
+		if err := p.replaceDead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,8 +69,8 @@ func TestFinish(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, held{}, 0)
 	d := p.f.db
-	p.mustFeed(t, "k")
-	lease, ok, err := d.take(t.Context(), "p", "k", p.f.id, time.Hour, scope{name: "s", limit: 1})
+	p.mustInsert(t, "k")
+	lease, ok, err := d.takeLeases(t.Context(), "p", "k", p.f.id, time.Hour, scope{name: "s", limit: 1})
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -95,7 +95,7 @@ func TestSlotOfAProjectThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Microsecond, held{}, 0)
 	d, s := p.f.db, scope{name: "account", limit: 1}
-	if _, ok, err := d.take(t.Context(), "gone", "k", "dead", time.Microsecond, s); err != nil || !ok {
+	if _, ok, err := d.takeLeases(t.Context(), "gone", "k", "dead", time.Microsecond, s); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestSlotOfAProjectThatNobodyServes(t *testing.T) {
 		if _, err := d.exec(t.Context(), "UPDATE ralph_lease SET expires_at = now() - interval '"+c.age+"'"); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok, err := d.take(t.Context(), "p", "x", "h", time.Microsecond, s); err != nil || ok != c.free {
+		if _, ok, err := d.takeLeases(t.Context(), "p", "x", "h", time.Microsecond, s); err != nil || ok != c.free {
 			t.Errorf("after %s: %t, %v", c.age, ok, err)
 		}
 	}
@@ -119,12 +119,12 @@ func TestReapSlots(t *testing.T) {
 	}, 0)
 	d, s := p.f.db, scope{name: "s", limit: 4}
 	for _, key := range []string{"claimed", "expired", "broken", "none"} {
-		if _, ok, err := d.take(t.Context(), "p", key, "cut off", time.Microsecond, s); err != nil || !ok {
+		if _, ok, err := d.takeLeases(t.Context(), "p", key, "cut off", time.Microsecond, s); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 	}
 	full := func() bool {
-		_, ok, err := d.take(t.Context(), "p", "", "h", time.Microsecond, s)
+		_, ok, err := d.takeLeases(t.Context(), "p", "", "h", time.Microsecond, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestReapSlots(t *testing.T) {
 	if !full() {
 		t.Error("a slot is given away while its holder may work on")
 	}
-	if err := p.reap(t.Context()); err != nil {
+	if err := p.replaceDead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := number(t, d, "SELECT count(*) FROM ralph_lease WHERE key IN ('claimed', 'broken')"); n != 2 || full() {
@@ -215,7 +215,7 @@ func TestRestartOfADeadWorkersIssue(t *testing.T) {
 		s := &served{Project: Project{Name: "p", Poll: time.Hour, Claims: expiring{gone: func() bool { return age > ttl+margin }}}}
 		p := planningOf(f, s)
 		p.now = func() time.Time { return began.Add(age) }
-		p.mustFeed(t, "k")
+		p.mustInsert(t, "k")
 		if _, err := d.exec(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['dead'], attempted_at = now()`); err != nil {
 			t.Fatal(err)
 		}
@@ -223,14 +223,14 @@ func TestRestartOfADeadWorkersIssue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if planned {
-			if _, ok, err := d.take(t.Context(), "p", "", "dead", f.c.TTL, scope{name: "planner of p", limit: 1}); err != nil || !ok {
+			if _, ok, err := d.takeLeases(t.Context(), "p", "", "dead", f.c.TTL, scope{name: "planner of p", limit: 1}); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 		}
 		replaced := []string{"k discarded 1", "k available 2"}
 		for ; age <= ttl+ttl/3 && !slices.Equal(rows(t, d), replaced); age += step {
 			set(age)
-			if err := p.turn(t.Context()); err != nil {
+			if err := p.runOnce(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

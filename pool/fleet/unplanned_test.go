@@ -34,10 +34,10 @@ func TestWhyNothingIsPlanned(t *testing.T) {
 		{when: "nothing is wrong"},
 	} {
 		p.maintain, p.open = func(context.Context) (backlog.Plan, error) { return c.plan, c.err }, c.open
-		if err := p.look(t.Context()); !errors.Is(err, c.err) {
+		if err := p.readBacklog(t.Context()); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", c.when, err)
 		}
-		p.s.planned(p.idle)
+		p.s.notePlanning(p.idle)
 		if got := p.f.Held("p"); c.want == "" && got != nil || c.want != "" && (got == nil || got.Error() != c.want) {
 			t.Errorf("%s: held by %v, want %q", c.when, got, c.want)
 		}

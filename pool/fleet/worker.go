@@ -27,7 +27,7 @@ type worker struct {
 
 // Delays until a row is fetched again: soon if another machine may have a free slot, later at limits of all machines. Rows
 // that wait longer than 5 seconds depend on River's leader, which is missing for a while after a restart of the database.
-const soon, later = time.Second, 4 * time.Second
+const shortSnooze, longSnooze = time.Second, 4 * time.Second
 
 // snooze delays the row by about d. Meanwhile its slot is free, and it uses no attempt.
 func snooze(d time.Duration) error {
@@ -37,62 +37,62 @@ func snooze(d time.Duration) error {
 // Work works the issue of a row.
 func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	f, s := w.f, w.f.project(job.Args.Project)
-	defer f.working(job.ID)()
+	defer f.markWorked(job.ID)()
 	if s == nil {
-		return snooze(soon)
+		return snooze(shortSnooze)
 	}
-	within, cancel := context.WithTimeout(ctx, soon)
-	free, ok := f.slots.Take(within)
+	waitCtx, cancel := context.WithTimeout(ctx, shortSnooze)
+	free, ok := f.slots.Take(waitCtx)
 	cancel()
 	if !ok {
-		return snooze(soon)
+		return snooze(shortSnooze)
 	}
 	defer free()
-	if wait := s.resting(time.Now()); wait > 0 {
-		return snooze(min(wait, later))
+	if wait := s.restLeft(time.Now()); wait > 0 {
+		return snooze(min(wait, longSnooze))
 	}
 	blocked, parked, err := f.db.blocked(ctx, s.Name, s.Account)
 	if err != nil || blocked > 0 {
-		return snooze(max(blocked, soon))
+		return snooze(max(blocked, shortSnooze))
 	}
 	if len(parked) > 0 {
 		s.Pool.Park(parked)
 	}
-	held, ok, err := f.db.take(ctx, s.Name, job.Args.Key, f.id, f.c.TTL, s.scopes()...)
+	held, ok, err := f.db.takeLeases(ctx, s.Name, job.Args.Key, f.id, f.c.TTL, s.scopes()...)
 	if err != nil || !ok {
-		return snooze(later)
+		return snooze(longSnooze)
 	}
-	keeping, kept := context.WithCancelCause(context.WithoutCancel(ctx))
+	renewCtx, stopRenewing := context.WithCancelCause(context.WithoutCancel(ctx))
 	soft, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		held.keep(keeping, func() {
+		held.renewUntil(renewCtx, func() {
 			f.c.Log.Warn("another run has this one's slot; this one is ended", "project", s.Name, "issue", job.Args.Key)
 			end(errSlotLost)
 		})
 	}()
-	unasked := context.AfterFunc(ctx, func() {
+	stopWatching := context.AfterFunc(ctx, func() {
 		_, asked := errors.AsType[*rivertype.JobCancelError](context.Cause(ctx))
 		if !asked || !s.Pool.Stop(job.Args.Key) {
 			end(context.Cause(ctx))
 		}
 	})
 	r, err := s.do(soft, job.Args)
-	unasked()
-	kept(nil)
+	stopWatching()
+	stopRenewing(nil)
 	<-renewed
 	busy := errors.Is(err, pool.ErrBusy) || errors.Is(err, pool.ErrEnded) // another machine may have room
 	if !busy {
-		f.ended(ctx, s, job.Args.Key, r, err)
+		f.recordEnd(ctx, s, job.Args.Key, r, err)
 	}
 	f.finish(ctx, held, job.JobRow, !busy)
 	if busy {
-		return snooze(soon)
+		return snooze(shortSnooze)
 	}
 	select {
-	case s.free <- struct{}{}:
+	case s.rowFreed <- struct{}{}:
 	default:
 	}
 	return nil
@@ -109,8 +109,8 @@ func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow,
 	if !f.away(ctx) {
 		f.c.Log.Warn("slot not freed yet", "project", held.project, "issue", held.key, "error", err)
 	}
-	f.beside.Go(func() {
-		for err != nil && !f.isOver() && retry.Sleep(context.Background(), soon) == nil {
+	f.background.Go(func() {
+		for err != nil && !f.isLeaving() && retry.Sleep(context.Background(), shortSnooze) == nil {
 			err = f.tryFinish(ctx, held, job, over)
 		}
 	})
@@ -156,8 +156,8 @@ func (s *served) scopes() []scope {
 	return []scope{{name: "project " + s.Name, limit: s.Limit}, {name: s.Account, limit: s.AccountLimit, fair: true}}
 }
 
-// ended records what a run reveals about the account and this machine.
-func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
+// recordEnd records what a run reveals about the account and this machine.
+func (f *Fleet) recordEnd(ctx context.Context, s *served, key string, r pool.Result, err error) {
 	here := slices.DeleteFunc(r.Record.Tally().Parked, func(p journal.Parked) bool { return p.Host != r.Record.Host })
 	if err := f.db.park(ctx, s.Account, f.Now(), here); err != nil {
 		f.c.Log.Warn("the other machines do not know which agents are unavailable", "account", s.Account, "error", err)
@@ -165,21 +165,21 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 	until := r.Record.Verdict.RetryAt
 	switch {
 	case r.Unavailable == nil && err == nil:
-		s.works(key)
+		s.noteSuccess(key)
 	case r.Unavailable == nil:
 		if s.isNews(key, err) { // an issue that only other clones have returns with each look at the backlog
 			f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
 		}
 		if ctx.Err() == nil && !errors.Is(err, errSlotLost) && !errors.Is(err, tracker.ErrNotFound) { // for example a disk that accepts no writes
-			s.fails(time.Now(), err)
+			s.noteFailure(time.Now(), err)
 		}
 	case r.Record.Verdict.Outcome == journal.AgentUnavailable && until.After(time.Now()):
 		if err := f.db.block(ctx, s.Account, time.Until(until)); err != nil {
 			f.c.Log.Warn("the other machines do not know of the account's limit", "account", s.Account, "error", err)
-			s.fails(time.Now(), r.Unavailable)
+			s.noteFailure(time.Now(), r.Unavailable)
 		}
 	default:
-		s.fails(time.Now(), r.Unavailable)
+		s.noteFailure(time.Now(), r.Unavailable)
 		f.c.Log.Warn("this machine rests", "project", s.Name, "issue", key, "error", r.Unavailable)
 	}
 }
@@ -187,10 +187,10 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 // Limits of the time that a machine rests from a project after a failure.
 const restMin, restMax = 15 * time.Second, 15 * time.Minute
 
-func (s *served) resting(now time.Time) time.Duration {
+func (s *served) restLeft(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rest.Sub(now)
+	return s.restUntil.Sub(now)
 }
 
 // trouble returns why this machine could not plan or work the project. It returns nil once the machine can, or has rested
@@ -198,54 +198,54 @@ func (s *served) resting(now time.Time) time.Duration {
 func (s *served) trouble(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle != nil {
-		return s.idle
+	if s.planningProblem != nil {
+		return s.planningProblem
 	}
-	if s.why == nil || now.After(s.rest.Add(restMax)) {
+	if s.lastFailure == nil || now.After(s.restUntil.Add(restMax)) {
 		return nil
 	}
-	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.why)
+	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.lastFailure)
 }
 
-// planned records what keeps this machine, the project's planner, from starting runs, or nil. isNews uses the key "".
-func (s *served) planned(why error) {
+// notePlanning records what keeps this machine, the project's planner, from starting runs, or nil. isNews uses the key "".
+func (s *served) notePlanning(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle = why; why == nil {
-		delete(s.said, "")
+	if s.planningProblem = why; why == nil {
+		delete(s.loggedReasons, "")
 	}
 }
 
-func (s *served) works(key string) {
+func (s *served) noteSuccess(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures, s.why = 0, nil
-	delete(s.said, key)
+	s.failures, s.lastFailure = 0, nil
+	delete(s.loggedReasons, key)
 }
 
 // isNews reports whether an issue was not worked for another reason than the last time.
 func (s *served) isNews(key string, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, text := s.said[key], why.Error()
-	s.said[key] = text
+	known, text := s.loggedReasons[key], why.Error()
+	s.loggedReasons[key] = text
 	return known != text
 }
 
-// polled records a poll without an error. It clears a trouble from before this machine's rest.
-func (s *served) polled(now time.Time) {
+// notePoll records a poll without an error. It clears a trouble from before this machine's rest.
+func (s *served) notePoll(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.After(s.rest) {
-		s.why = nil
+	if now.After(s.restUntil) {
+		s.lastFailure = nil
 	}
 }
 
-func (s *served) fails(now time.Time, why error) {
+func (s *served) noteFailure(now time.Time, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.why, s.failures = why, min(s.failures+1, 10)
-	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
+	s.lastFailure, s.failures = why, min(s.failures+1, 10)
+	s.restUntil = now.Add(min(restMin<<(s.failures-1), restMax))
 }
 
 // blocked returns how long the account must not be used, because no agent is available or the project is paused (0:
@@ -256,7 +256,7 @@ func (d *Database) blocked(ctx context.Context, project, account string) (wait t
 	var seconds float64
 	err = d.pool.QueryRow(ctx, `SELECT greatest((SELECT max(extract(epoch FROM blocked_until - now())) FROM ralph_account
 		WHERE name = $1 AND blocked_until > now()), (SELECT $3::double precision FROM ralph_pause WHERE project = $2), 0)::double precision,
-		(SELECT json_agg(p) FROM ralph_parked p WHERE account = $1 AND until > now())`, account, project, later.Seconds()).Scan(&seconds, &parked)
+		(SELECT json_agg(p) FROM ralph_parked p WHERE account = $1 AND until > now())`, account, project, longSnooze.Seconds()).Scan(&seconds, &parked)
 	return time.Duration(seconds * float64(time.Second)), parked, d.hide(err)
 }
 

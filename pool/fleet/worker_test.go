@@ -42,7 +42,7 @@ func TestRowComesBack(t *testing.T) {
 			if err := f.client.Queues().Add(queueOf("p"), river.QueueConfig{MaxWorkers: 1}); err != nil {
 				t.Fatal(err)
 			}
-			planningOf(f, s).mustFeed(t, "k")
+			planningOf(f, s).mustInsert(t, "k")
 			for call := range 2 {
 				select {
 				case <-calls:
@@ -70,7 +70,7 @@ func TestQueueIsTakenAfterOutage(t *testing.T) {
 		if _, err := d.exec(t.Context(), step.sql); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.take(queueOf("p"), 1); (err == nil) != step.ok {
+		if err := f.startQueue(queueOf("p"), 1); (err == nil) != step.ok {
 			t.Errorf("after %s: error %v", step.sql, err)
 		}
 	}
@@ -88,27 +88,27 @@ func TestMachineThatCannotWorkRests(t *testing.T) {
 	if err := f.add(s); err != nil {
 		t.Fatal(err)
 	}
-	f.ended(t.Context(), s, "gone", pool.Result{}, tracker.ErrNotFound)
-	if s.resting(time.Now()) > 0 || f.Held("p") != nil {
+	f.recordEnd(t.Context(), s, "gone", pool.Result{}, tracker.ErrNotFound)
+	if s.restLeft(time.Now()) > 0 || f.Held("p") != nil {
 		t.Errorf("an issue that is gone: %v", f.Held("p"))
 	}
-	f.ended(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
-	if err := f.Held("p"); s.resting(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
-		t.Errorf("rests %s, held by %v", s.resting(time.Now()), err)
+	f.recordEnd(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
+	if err := f.Held("p"); s.restLeft(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
+		t.Errorf("rests %s, held by %v", s.restLeft(time.Now()), err)
 	}
-	s.polled(time.Now())
+	s.notePoll(time.Now())
 	if f.Held("p") == nil {
 		t.Error("a poll while it rests ends the trouble")
 	}
 	if err := s.trouble(time.Now().Add(restMin + restMax + time.Second)); err != nil {
 		t.Errorf("long after the last try: %v", err)
 	}
-	s.polled(time.Now().Add(restMin + time.Second))
+	s.notePoll(time.Now().Add(restMin + time.Second))
 	if err := f.Held("p"); err != nil {
 		t.Errorf("after a poll once it has rested: %v", err)
 	}
-	f.ended(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
-	f.ended(t.Context(), s, "k", pool.Result{}, nil)
+	f.recordEnd(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
+	f.recordEnd(t.Context(), s, "k", pool.Result{}, nil)
 	if err := f.Held("p"); err != nil {
 		t.Errorf("it works again: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestIssueThatIsNotWorkedIsLoggedOnce(t *testing.T) {
 		{"a", nil, 3},
 		{"a", tracker.ErrStale, 4},
 	} {
-		if f.ended(t.Context(), s, c.key, pool.Result{}, c.err); logged() != c.want {
+		if f.recordEnd(t.Context(), s, c.key, pool.Result{}, c.err); logged() != c.want {
 			t.Errorf("result %d: %d lines, want %d", n, logged(), c.want)
 		}
 	}

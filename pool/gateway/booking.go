@@ -14,10 +14,10 @@ type Booking struct {
 	step   agents.Usage // amount that is booked in addition to the need; zero without limits
 	write  func(ctx context.Context, sum agents.Usage) error
 
-	mu      sync.Mutex   // held while a sum is written
-	sum     agents.Usage // guarded by mu; booked so far
-	passing int          // guarded by mu; admitted requests that have not ended
-	largest agents.Usage // guarded by mu; usage of the largest answer
+	mu         sync.Mutex   // held while a sum is written
+	sum        agents.Usage // guarded by mu; booked so far
+	inProgress int          // guarded by mu; admitted requests that have not ended
+	largest    agents.Usage // guarded by mu; usage of the largest answer
 }
 
 // NewBooking makes the booking of a run that has used before so far. write publishes a new sum; if it fails, the request is
@@ -29,19 +29,19 @@ func NewBooking(before, step agents.Usage, write func(ctx context.Context, sum a
 // Book makes the meter book its requests, and also those of the meters beside it. It may be called at any time.
 func (m *Meter) Book(b *Booking) { m.booking.Store(b) }
 
-func (m *Meter) booked() *Booking {
-	if m.beside != nil {
-		return m.beside.booking.Load()
+func (m *Meter) runBooking() *Booking {
+	if m.sibling != nil {
+		return m.sibling.booking.Load()
 	}
 	return m.booking.Load()
 }
 
-// ofRun returns the sum counted by this meter and the one beside it.
-func (m *Meter) ofRun() agents.Usage {
-	if m.beside == nil {
+// runUsage returns the sum counted by this meter and the one beside it.
+func (m *Meter) runUsage() agents.Usage {
+	if m.sibling == nil {
 		return m.Used()
 	}
-	return m.Used().Add(m.beside.Used())
+	return m.Used().Add(m.sibling.Used())
 }
 
 // AtLeast returns the usage that others must count for a run: used, or what was booked if that is more.
@@ -67,7 +67,7 @@ func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	need := b.before.Add(used)
-	for range b.passing + 1 {
+	for range b.inProgress + 1 {
 		need = need.Add(b.largest)
 	}
 	if sum := need.Add(b.step); b.sum == b.before || !b.covers(need) {
@@ -76,7 +76,7 @@ func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
 		}
 		b.sum = sum
 	}
-	b.passing++
+	b.inProgress++
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (b *Booking) end(used agents.Usage) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.passing--
+	b.inProgress--
 	b.largest = b.largest.Larger(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
 }
 

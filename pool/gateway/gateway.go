@@ -60,9 +60,9 @@ type Gateway struct {
 	// Missing has an *AgentError for each unusable agent. At least one agent is usable.
 	Missing []error
 
-	proxy *egress.Proxy
-	real  *strings.Replacer // replaces addresses inside the sandbox by the services' real ones
-	drop  func() error      // removes the folder of the socket; nil: no folder
+	proxy        *egress.Proxy
+	real         *strings.Replacer // replaces addresses inside the sandbox by the services' real ones
+	removeSocket func() error      // removes the folder of the socket; nil: no folder
 }
 
 // Config configures a Gateway.
@@ -86,7 +86,7 @@ func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.T
 func (c Config) Open() (*Gateway, error) {
 	g := &Gateway{}
 	if !c.Provider.Capabilities().Egress {
-		return g, c.direct(g)
+		return g, c.pointAtUpstream(g)
 	}
 	config := egress.Config{Allow: c.Network.Allow, Log: c.Log, Observe: c.Observe}
 	services := map[string]agents.Service{} // services with an endpoint, by agent name
@@ -111,7 +111,7 @@ func (c Config) Open() (*Gateway, error) {
 		return nil, err
 	}
 	var dir string
-	if dir, g.drop, err = tempdir.ForRun(c.Run); err == nil {
+	if dir, g.removeSocket, err = tempdir.ForRun(c.Run); err == nil {
 		g.Socket, err = g.proxy.Listen(filepath.Join(dir, "egress"))
 	}
 	if err != nil {
@@ -138,9 +138,9 @@ func point(o *agents.Options, a agents.Agent, s agents.Service, url, secret stri
 	o.Env, o.Args = slices.Concat(o.Env, env), slices.Concat(o.Args, args)
 }
 
-// direct points the agents at the upstream that replaces their service, with the user's own credential, if there is no
+// pointAtUpstream points the agents at the upstream that replaces their service, with the user's own credential, if there is no
 // proxy between them. Without an upstream it changes nothing.
-func (c Config) direct(g *Gateway) error {
+func (c Config) pointAtUpstream(g *Gateway) error {
 	g.Agents = slices.Clone(c.Agents)
 	if c.Network.Upstream == "" {
 		return nil
@@ -155,7 +155,7 @@ func (c Config) direct(g *Gateway) error {
 		if err != nil {
 			return fmt.Errorf("agent %s: %w", l.Agent.Name(), err)
 		}
-		secret, err := learning(service, c.Secrets)(context.Background())
+		secret, err := secretSource(service, c.Secrets)(context.Background())
 		if err != nil {
 			return fmt.Errorf("agent %s: %w", l.Agent.Name(), err)
 		}
@@ -198,7 +198,7 @@ func Counts(a agents.Agent, c sandboxes.Capabilities) bool {
 func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 	e := egress.Endpoint{
 		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
-		Secret: learning(service, c.Secrets), Model: true, AllowPrivate: service.Named,
+		Secret: secretSource(service, c.Secrets), Model: true, AllowPrivate: service.Named,
 	}
 	if c.Network.Upstream != "" {
 		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
@@ -224,8 +224,8 @@ func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 // overloaded is the HTTP status of an overloaded model service.
 const overloaded = 529
 
-// learning returns a function that gets the service's credential and adds it to secrets, so that it is redacted.
-func learning(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {
+// secretSource returns a function that gets the service's credential and adds it to secrets, so that it is redacted.
+func secretSource(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		value, err := service.Secret(ctx)
 		secrets.AddShortLived(value)
@@ -300,8 +300,8 @@ func (g *Gateway) Close() error {
 		return nil
 	}
 	err := g.proxy.Close()
-	if g.drop != nil {
-		err = errors.Join(err, g.drop())
+	if g.removeSocket != nil {
+		err = errors.Join(err, g.removeSocket())
 	}
 	return err
 }

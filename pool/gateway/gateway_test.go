@@ -16,7 +16,7 @@ import (
 func TestRenewedCredentials(t *testing.T) {
 	t.Parallel()
 	s := redact.New()
-	secret := learning(agents.Service{Secret: func(context.Context) (string, error) { return "renewed-credential", nil }}, s)
+	secret := secretSource(agents.Service{Secret: func(context.Context) (string, error) { return "renewed-credential", nil }}, s)
 	if got, err := secret(t.Context()); got != "renewed-credential" || err != nil || !s.In("a renewed-credential") {
 		t.Errorf("%q, %v", got, err)
 	}

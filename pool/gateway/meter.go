@@ -24,7 +24,7 @@ type Meter struct {
 	prices  ledger.Prices
 	account *ledger.Account
 	run     string
-	beside  *Meter // counts the rest of the run; nil: this meter counts all of it
+	sibling *Meter // counts the rest of the run; nil: this meter counts all of it
 	booking atomic.Pointer[Booking]
 	changed chan struct{}
 
@@ -49,19 +49,19 @@ func NewMeter(n Network, run string) *Meter {
 // Beside makes the meter include, in reports to the account, the rest of the run that another meter counts, which may be
 // nil. It returns m.
 func (m *Meter) Beside(other *Meter) *Meter {
-	m.beside = other
+	m.sibling = other
 	return m
 }
 
-// whole returns the run's usage that counts for the caps of all runs, given this meter's part. It leaves out usage that
+// runUsageForCaps returns the run's usage that counts for the caps of all runs, given this meter's part. It leaves out usage that
 // only an agent reports although its service's answers pass through ralph: a lying agent could stop all other runs.
-func (m *Meter) whole(used agents.Usage) agents.Usage {
-	if m.beside == nil {
+func (m *Meter) runUsageForCaps(used agents.Usage) agents.Usage {
+	if m.sibling == nil {
 		return used
 	}
-	m.beside.mu.Lock()
-	defer m.beside.mu.Unlock()
-	return used.Add(m.beside.used.Less(m.beside.unseen))
+	m.sibling.mu.Lock()
+	defer m.sibling.mu.Unlock()
+	return used.Add(m.sibling.used.Less(m.sibling.unseen))
 }
 
 // Limit makes the meter refuse requests once Used has reached the budget.
@@ -85,7 +85,7 @@ func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
 	seen := used.Less(m.unseen).Larger(m.used.Less(m.unseen))
 	m.mu.Unlock()
-	m.account.Count(m.run, m.whole(seen), agents.Usage{})
+	m.account.Count(m.run, m.runUsageForCaps(seen), agents.Usage{})
 	_, err := m.account.Left(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
@@ -119,27 +119,27 @@ func (m *Meter) Notices() (list []sandboxes.Notice) {
 
 // admit refuses a request if the budget is used up. It returns no exchange for a request that uses no tokens.
 func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, error) {
-	if err := m.spent(); err != nil || method != http.MethodPost || meter.Free(path) {
+	if err := m.checkBudget(); err != nil || method != http.MethodPost || meter.Free(path) {
 		return nil, err // only a POST uses tokens: a fetched answer was counted before
 	}
 	if err := m.account.Admit(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.spent(); err != nil { // checked again after waiting for the account
+	if err := m.checkBudget(); err != nil { // checked again after waiting for the account
 		m.account.End()
 		return nil, err
 	}
-	if err := m.booked().begin(ctx, m.ofRun()); err != nil {
+	if err := m.runBooking().begin(ctx, m.runUsage()); err != nil {
 		m.account.End()
 		return nil, err
 	}
 	m.mu.Lock()
 	m.open++
 	m.mu.Unlock()
-	return &exchange{of: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
+	return &exchange{meter: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
 }
 
-func (m *Meter) spent() error {
+func (m *Meter) checkBudget() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.budget.Spent(m.used) {
@@ -150,15 +150,15 @@ func (m *Meter) spent() error {
 
 // exchange is one request to the service with its answer.
 type exchange struct {
-	of      *Meter
-	store   func() // stores the run's usage
-	path    string
-	limited func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
-	answer  *meter.Answer // nil: no answer yet
-	failed  bool          // the service refused the request
-	used    agents.Usage  // usage so far
-	odd     bool          // a model with an unknown price has answered
-	sent    atomic.Int64  // bytes of the request, once the service has all of it
+	meter    *Meter
+	store    func() // stores the run's usage
+	path     string
+	limited  func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
+	answer   *meter.Answer // nil: no answer yet
+	failed   bool          // the service refused the request
+	used     agents.Usage  // usage so far
+	unpriced bool          // a model with an unknown price has answered
+	sent     atomic.Int64  // bytes of the request, once the service has all of it
 }
 
 // Request wraps the request's body to count its bytes.
@@ -208,10 +208,10 @@ func (x *exchange) Write(p []byte) (int, error) {
 // End counts usage that the service has not reported: an agent must not avoid being counted by closing the connection.
 func (x *exchange) End() {
 	defer x.store() // runs while the agent reads the end of the answer, and before its next request
-	defer x.of.account.End()
-	defer func() { x.of.booked().end(x.used) }()
+	defer x.meter.account.End()
+	defer func() { x.meter.runBooking().end(x.used) }()
 	free := x.failed || x.answer == nil && x.sent.Load() == 0
-	defer func() { x.of.answered(x.odd, !free || x.used != (agents.Usage{})) }()
+	defer func() { x.meter.noteAnswer(x.unpriced, !free || x.used != (agents.Usage{})) }()
 	if x.failed {
 		return
 	}
@@ -219,20 +219,20 @@ func (x *exchange) End() {
 		x.answer = meter.New("", x.path)
 	}
 	if used, model := x.answer.Estimated(x.sent.Load()); used != (agents.Usage{}) {
-		x.count(used, cmp.Or(model, x.of.lastModel()), true)
+		x.count(used, cmp.Or(model, x.meter.lastModel()), true)
 	}
 }
 
 // count counts the answer's usage so far, or its total if final: the model's name may follow the usage.
 func (x *exchange) count(used agents.Usage, model string, final bool) {
-	cost, known := x.of.cost(model, used, ledger.Terms(x.answer.Terms()))
-	used.CostUSD, x.odd = cost, model != "" && !known
+	cost, known := x.meter.cost(model, used, ledger.Terms(x.answer.Terms()))
+	used.CostUSD, x.unpriced = cost, model != "" && !known
 	if final && !known {
 		used.Unpriced = used.Tokens()
 	}
 	if more := used.Less(x.used); more != (agents.Usage{}) {
 		x.used = x.used.Add(more)
-		x.of.add(more, used)
+		x.meter.addUsage(more, used)
 	}
 }
 
@@ -263,8 +263,8 @@ func (m *Meter) lastModel() string {
 	return m.model
 }
 
-// answered records that an answer has passed; served says that it was not a refusal.
-func (m *Meter) answered(unpriced, served bool) {
+// noteAnswer records that an answer has passed; served says that it was not a refusal.
+func (m *Meter) noteAnswer(unpriced, served bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.open--
@@ -277,17 +277,17 @@ func (m *Meter) Add(used, unseen agents.Usage) {
 	m.mu.Lock()
 	m.unseen = m.unseen.Add(unseen)
 	m.mu.Unlock()
-	m.add(used, agents.Usage{})
+	m.addUsage(used, agents.Usage{})
 }
 
-// add counts the increase of an answer's usage.
-func (m *Meter) add(more, answer agents.Usage) {
+// addUsage counts the increase of an answer's usage.
+func (m *Meter) addUsage(more, answer agents.Usage) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
 	if answer != (agents.Usage{}) {
 		m.passed.Answers, m.passed.Largest = true, max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
 	}
-	m.account.Count(m.run, m.whole(m.used.Less(m.unseen)), answer)
+	m.account.Count(m.run, m.runUsageForCaps(m.used.Less(m.unseen)), answer)
 	m.mu.Unlock()
 	select {
 	case m.changed <- struct{}{}:

@@ -17,8 +17,8 @@ import (
 type Switch struct {
 	Done chan struct{} // closed by the first Stop
 
-	mu  sync.Mutex
-	why []*errStop // guarded by mu; in order of arrival
+	mu      sync.Mutex
+	reasons []*stopError // guarded by mu; in order of arrival
 }
 
 // New returns a switch that nobody has stopped.
@@ -26,14 +26,14 @@ func New() *Switch { return &Switch{Done: make(chan struct{})} }
 
 // Stop adds the reason in a cause; a cause without one means a shutdown. Only the first cause of each reason counts.
 func (s *Switch) Stop(cause error) {
-	e := of(cause)
+	e := reasonOf(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.why) == 0 {
+	if len(s.reasons) == 0 {
 		close(s.Done)
 	}
 	if !s.has(e.stop) {
-		s.why = append(s.why, e)
+		s.reasons = append(s.reasons, e)
 	}
 }
 
@@ -51,17 +51,17 @@ func (s *Switch) When(ctx context.Context) (free func() bool) {
 func (s *Switch) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.why) == 0 {
+	if len(s.reasons) == 0 {
 		return nil
 	}
 	for _, strong := range []journal.Stop{journal.StopClaimLost, journal.StopSuperseded} {
-		for _, e := range s.why {
+		for _, e := range s.reasons {
 			if e.stop == strong {
 				return e
 			}
 		}
 	}
-	return s.why[0]
+	return s.reasons[0]
 }
 
 // Is reports whether the switch was stopped for this reason, perhaps among others.
@@ -75,7 +75,7 @@ func (s *Switch) Is(why journal.Stop) bool {
 func (s *Switch) Unfit() tracker.Unfit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.why {
+	for _, e := range s.reasons {
 		if e.stop == journal.StopSuperseded {
 			return e.unfit
 		}
@@ -85,17 +85,17 @@ func (s *Switch) Unfit() tracker.Unfit {
 
 // has reports whether the switch has the reason. The caller holds mu.
 func (s *Switch) has(why journal.Stop) bool {
-	return slices.ContainsFunc(s.why, func(e *errStop) bool { return e.stop == why })
+	return slices.ContainsFunc(s.reasons, func(e *stopError) bool { return e.stop == why })
 }
 
-// errStop carries a Stop as the cause of a cancelled context.
-type errStop struct {
+// stopError carries a Stop as the cause of a cancelled context.
+type stopError struct {
 	stop  journal.Stop
 	by    string
 	unfit tracker.Unfit
 }
 
-func (e *errStop) Error() string {
+func (e *stopError) Error() string {
 	if by := cmp.Or(e.by, e.unfit.String()); by != "" {
 		return fmt.Sprintf("%s: %s", e.stop, by)
 	}
@@ -103,27 +103,27 @@ func (e *errStop) Error() string {
 }
 
 // Error returns a cause that ends a run for this reason. by may add a detail.
-func Error(stop journal.Stop, by string) error { return &errStop{stop: stop, by: by} }
+func Error(stop journal.Stop, by string) error { return &stopError{stop: stop, by: by} }
 
 // Superseded returns the cause that ends a run whose issue no longer qualifies.
-func Superseded(why tracker.Unfit) error { return &errStop{stop: journal.StopSuperseded, unfit: why} }
+func Superseded(why tracker.Unfit) error { return &stopError{stop: journal.StopSuperseded, unfit: why} }
 
 // Note records the reason in a cause in a run's facts; a cause without one means a shutdown.
 func Note(f *journal.Facts, cause error) {
-	e := of(cause)
+	e := reasonOf(cause)
 	f.Stop, f.StopBy, f.Unfit = e.stop, e.by, e.unfit
 }
 
-func of(cause error) *errStop {
-	var s *errStop
+func reasonOf(cause error) *stopError {
+	var s *stopError
 	if errors.As(cause, &s) {
 		return s
 	}
-	return &errStop{stop: journal.StopShutdown}
+	return &stopError{stop: journal.StopShutdown}
 }
 
 // Shutdown reports whether a cause ends everything at once, and not only one run.
 func Shutdown(cause error) bool {
-	var s *errStop
+	var s *stopError
 	return errors.As(cause, &s) && s.stop == journal.StopShutdown
 }

@@ -14,7 +14,7 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		kill := make(chan struct{})
-		hard, done := Job{Kill: kill}.call(t.Context())
+		hard, done := Job{Kill: kill}.killContext(t.Context())
 		close(kill)
 		<-hard.Done()
 		start := time.Now()

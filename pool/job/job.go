@@ -160,7 +160,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	if err != nil {
 		return run.Result{}, err
 	}
-	hard, done := j.call(ctx)
+	hard, done := j.killContext(ctx)
 	defer done()
 
 	if err := j.recover(ctx, hard, runner); err != nil {
@@ -199,8 +199,8 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}), nil
 }
 
-// call derives the context of a call. It ends with Kill and not with ctx, and the work left after Kill is bounded.
-func (j Job) call(ctx context.Context) (hard context.Context, done func()) {
+// killContext derives the context of a call. It ends with Kill and not with ctx, and the work left after Kill is bounded.
+func (j Job) killContext(ctx context.Context) (hard context.Context, done func()) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	hard, free := workspace.Bounded(life, life)
 	var watching sync.WaitGroup

@@ -70,10 +70,10 @@ func (b *Bus) deliver() {
 	}
 }
 
-// lateObserver is how long Flush waits for a slow observer after everything else has ended.
-const lateObserver = 3 * time.Second
+// observerTimeout is how long Flush waits for a slow observer after everything else has ended.
+const observerTimeout = 3 * time.Second
 
-// Flush waits until every event has been observed. Once ctx or hard has ended, it waits for at most lateObserver.
+// Flush waits until every event has been observed. Once ctx or hard has ended, it waits for at most observerTimeout.
 func (b *Bus) Flush(ctx, hard context.Context) {
 	b.mu.Lock()
 	idle := b.idle
@@ -89,6 +89,6 @@ func (b *Bus) Flush(ctx, hard context.Context) {
 	}
 	select {
 	case <-idle:
-	case <-time.After(lateObserver):
+	case <-time.After(observerTimeout):
 	}
 }

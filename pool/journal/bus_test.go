@@ -131,7 +131,7 @@ func TestBusWithStuckObserver(t *testing.T) {
 		began := time.Now()
 		b.Flush(over, t.Context())
 		b.Flush(t.Context(), over)
-		if took := time.Since(began); took != 2*lateObserver { // by the bubble's clock
+		if took := time.Since(began); took != 2*observerTimeout { // by the bubble's clock
 			t.Errorf("it took %s", took)
 		}
 		goOn()

@@ -25,7 +25,7 @@ type Parked struct {
 func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Model: p.Model} }
 
 // Waits reports whether the agent is unavailable now and will be available without a person's action.
-func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
+func (p Parked) Waits(now time.Time) bool { return isWaiting(p.At, p.Until, now) }
 
 // Sentence says until when and why the agent is unavailable.
 func (p Parked) Sentence() string {
@@ -49,16 +49,18 @@ func (p Parked) Sentence() string {
 // clockError is the clock difference tolerated between machines.
 const clockError = 15 * time.Minute
 
-// waits reports whether a wait that began at a time is still running. A wait with a beginning in the future counts as over:
+// isWaiting reports whether a wait that began at a time is still running. A wait with a beginning in the future counts as over:
 // the clock has been set back since, and the wait could last for years.
-func waits(at, until, now time.Time) bool { return until.After(now) && !at.After(now.Add(clockError)) }
+func isWaiting(at, until, now time.Time) bool {
+	return until.After(now) && !at.After(now.Add(clockError))
+}
 
-// parked returns the parked agents after the run's iterations. It leaves out waits that are over when the run's
+// parkedAgents returns the parked agents after the run's iterations. It leaves out waits that are over when the run's
 // facts are complete.
-func (r Record) parked() []Parked {
+func (r Record) parkedAgents() []Parked {
 	list := slices.Clone(r.Earlier.Parked)
 	for _, it := range r.Facts.Iterations {
-		if p, ok := park(it); ok || worked(it) {
+		if p, ok := parkedIn(it); ok || wasAvailable(it) {
 			list = slices.DeleteFunc(list, func(old Parked) bool { return old.Choice() == it.Choice() && !old.At.After(it.Ended) })
 			if ok && !p.Until.IsZero() {
 				p.Host = r.Host
@@ -73,16 +75,16 @@ func (r Record) parked() []Parked {
 	return list
 }
 
-// park returns the agent that was unavailable in an iteration; false if none was, as far as the iteration shows.
-func park(it loop.Iteration) (Parked, bool) {
+// parkedIn returns the agent that was unavailable in an iteration; false if none was, as far as the iteration shows.
+func parkedIn(it loop.Iteration) (Parked, bool) {
 	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
 		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.Back(it.Ended)}, true
 	}
 	return Parked{}, false
 }
 
-// worked reports whether the agent was available to the end.
-func worked(it loop.Iteration) bool {
+// wasAvailable reports whether the agent was available to the end.
+func wasAvailable(it loop.Iteration) bool {
 	return it.Failure == nil && (it.Ending == loop.EndingExit || it.Ending == loop.EndingGrace)
 }
 
@@ -103,7 +105,7 @@ func ParkedIn(records []Record, host string, now time.Time) []Parked {
 			}
 		}
 		for _, it := range r.Facts.Iterations {
-			if worked(it) {
+			if wasAvailable(it) {
 				note(Parked{Agent: it.Agent, Model: it.Model, At: it.Ended})
 			}
 		}

@@ -50,12 +50,12 @@ type Asked struct {
 	Labelled bool `json:"labelled,omitempty"`
 }
 
-// commandsKept is the number of command IDs that are remembered. It exceeds the number of commands that can wait to be
+// maxCommands is the number of command IDs that are remembered. It exceeds the number of commands that can wait to be
 // marked as answered.
-const commandsKept = 16
+const maxCommands = 16
 
-// openKept is the maximum number of runs in Open.
-const openKept = 32
+// maxOpen is the maximum number of runs in Open.
+const maxOpen = 32
 
 // With returns the tally with a person's request from another tally of the same issue, unless this one has it.
 func (t Tally) With(other Tally) Tally {
@@ -70,14 +70,14 @@ func (t Tally) With(other Tally) Tally {
 func (t Tally) WithOpen(other Tally) Tally {
 	for run, used := range other.Open {
 		if run != t.Run {
-			t = t.used(run, used, true)
+			t = t.withUsage(run, used, true)
 		}
 	}
 	return t
 }
 
-// used returns the tally with a run's total usage. on says that the run has not ended.
-func (t Tally) used(run string, u agents.Usage, on bool) Tally {
+// withUsage returns the tally with a run's total usage. on says that the run has not ended.
+func (t Tally) withUsage(run string, u agents.Usage, on bool) Tally {
 	before, known := t.Open[run]
 	u = u.Larger(before)
 	if known {
@@ -91,7 +91,7 @@ func (t Tally) used(run string, u agents.Usage, on bool) Tally {
 		}
 		t.Open[run] = u
 	}
-	if len(t.Open) > openKept {
+	if len(t.Open) > maxOpen {
 		delete(t.Open, slices.Min(slices.Collect(maps.Keys(t.Open)))) // the oldest run: IDs sort by time
 	}
 	if len(t.Open) == 0 {
@@ -116,7 +116,7 @@ func (t Tally) Next() Tally {
 func (t Tally) Restart(a Asked) Tally {
 	t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, nil, time.Time{}, false
 	t.Asked, t.Stopped = &a, false
-	t.Commands = append(slices.Clone(t.Commands[max(0, len(t.Commands)+1-commandsKept):]), a.ID)
+	t.Commands = append(slices.Clone(t.Commands[max(0, len(t.Commands)+1-maxCommands):]), a.ID)
 	return t
 }
 
@@ -130,7 +130,7 @@ func (t Tally) Later(other Tally) bool {
 
 // Waits reports whether it is too early for a run with any of these agents. An unavailable agent delays only itself.
 func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
-	if on := waits(t.At, t.RetryAt, now); !on || t.Outcome != AgentUnavailable {
+	if on := isWaiting(t.At, t.RetryAt, now); !on || t.Outcome != AgentUnavailable {
 		return on
 	}
 	return !slices.ContainsFunc(chain, func(c agents.Choice) bool {
@@ -141,8 +141,8 @@ func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
 // Tally returns the issue's tally including this run. If the run has not ended, only its usage counts.
 func (r Record) Tally() Tally {
 	v := r.Verdict
-	t := r.Earlier.Next().used(r.ID, r.Facts.Usage, v.Outcome == "")
-	t.Parked = r.parked()
+	t := r.Earlier.Next().withUsage(r.ID, r.Facts.Usage, v.Outcome == "")
+	t.Parked = r.parkedAgents()
 	if v.Outcome == "" {
 		return t
 	}

@@ -61,7 +61,7 @@ func decode(text []byte) (answer, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return answer{}, errors.New("something comes after it")
 	}
-	if twice(text) {
+	if hasDuplicateKey(text) {
 		return answer{}, errors.New("it says something twice")
 	}
 	if a.Accept == nil || a.Solved == nil || a.Tested == nil {
@@ -85,8 +85,8 @@ func decode(text []byte) (answer, error) {
 	return a, nil
 }
 
-// twice reports whether an object in the JSON has a key more than once, in any case: decoding would keep the last.
-func twice(text []byte) bool {
+// hasDuplicateKey reports whether an object in the JSON has a key more than once, in any case: decoding would keep the last.
+func hasDuplicateKey(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	var open []map[string]bool // the keys of each open object; nil for a list
 	key := false               // the next string is a key

@@ -36,7 +36,7 @@ func read(ctx context.Context, repo *worktree.Repo, base, tip string) (change, e
 	if err != nil {
 		return c, fmt.Errorf("compare with the base: %w", err)
 	}
-	out, sum := &head{limit: diffLimit}, sha256.New()
+	out, sum := &headWriter{limit: diffLimit}, sha256.New()
 	err = g.Pipe(ctx, nil, io.MultiWriter(sum, out), "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
 		"--no-textconv", "--full-index", "--ignore-submodules=none", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/",
 		"--end-of-options", c.fork, c.tree, "--")
@@ -47,15 +47,15 @@ func read(ctx context.Context, repo *worktree.Repo, base, tip string) (change, e
 	return c, nil
 }
 
-// head keeps the first bytes of a text.
-type head struct {
+// headWriter keeps the first bytes of a text.
+type headWriter struct {
 	limit int
 	text  bytes.Buffer
 	full  bool
 }
 
 // Write never fails.
-func (h *head) Write(p []byte) (int, error) {
+func (h *headWriter) Write(p []byte) (int, error) {
 	room := h.limit - h.text.Len()
 	h.full = h.full || len(p) > room
 	h.text.Write(p[:min(len(p), room)])

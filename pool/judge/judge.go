@@ -54,9 +54,9 @@ type Work struct {
 type Judge struct{ Spaces *workspace.Config }
 
 // Review has the commits of a run reviewed, if the settings ask for that and it has not been done, and notes the result in the
-// facts. told is feedback for the run's agent; nil: the agent has nothing to do. A reviewer that fails is a fact, too. err means
-// that the run was asked to end meanwhile, or that git or the sandbox failed.
-func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err error) {
+// facts. findings is feedback for the run's agent; nil: the agent has nothing to do. A reviewer that fails is a fact, too. err
+// means that the run was asked to end meanwhile, or that git or the sandbox failed.
+func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (findings, err error) {
 	f, asked := &s.Facts, w.Run.Settings.Review
 	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
 		return nil, nil
@@ -92,7 +92,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	if r.Failed = j.obstacle(w, before); r.Failed != "" {
 		return nil
 	}
-	r.Agent = j.Spaces.Guest.Choice().String()
+	r.Agent = j.Spaces.Reviewer.Choice().String()
 	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + " reviews the change"})
 	commit, err := c.commit(ctx, j.Spaces.Repo.Git())
 	if err != nil {
@@ -101,13 +101,13 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	base := w.Base
 	base.Commit = commit
 	var res loop.Result
-	told, err := j.Spaces.Visit(ctx, workspace.Checkout{
+	notices, err := j.Spaces.Visit(ctx, workspace.Checkout{
 		Run:       w.Run.ID,
 		Name:      "review",
 		Key:       w.Run.Key,
 		Base:      base,
 		From:      w.Base.Commit,
-		Facts:     w.Env,
+		Env:       w.Env,
 		Refused:   w.Refused,
 		Interrupt: w.Interrupt,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
@@ -115,13 +115,13 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 		space.Gateway.Name(res.Failure)
 		return nil
 	})
-	for _, n := range told {
+	for _, n := range notices {
 		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
 	}
 	spend := &f.ReviewSpend
 	spend.Usage, spend.Unseen, f.Usage = spend.Usage.Add(res.Usage), spend.Unseen.Add(res.Unseen), f.Usage.Add(res.Unseen)
 	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
-	tell := func(text string) {
+	emit := func(text string) {
 		e := journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + text}
 		if res.Usage != (agents.Usage{}) { // the reviewer was started
 			e.Usage = &res.Usage
@@ -130,20 +130,20 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	}
 	switch {
 	case ctx.Err() != nil:
-		tell("cut short")
+		emit("cut short")
 		return context.Cause(ctx)
 	case res.End == loop.EndInterrupted, err != nil && isClosed(w.Interrupt):
-		tell("interrupted")
+		emit("interrupted")
 		return cmp.Or(res.Err, err)
 	case tries+1 < decide.MaxTries && (errors.Is(res.Err, sandboxes.ErrAway) || err != nil && !lacksLogin(err)): // not the reviewer's failure
-		tell("put off")
+		emit("put off")
 		return cmp.Or(res.Err, err)
 	case err != nil:
 		r.Failed = oneLine(err.Error(), textLimit)
 	default:
-		hear(r, res)
+		noteAnswer(r, res)
 	}
-	tell(report.Review(r))
+	emit(report.Review(r))
 	return nil
 }
 
@@ -164,7 +164,7 @@ func isClosed(c <-chan struct{}) bool {
 // obstacle returns the reason why the reviewer cannot be asked; empty: it can.
 func (j *Judge) obstacle(w Work, f journal.Facts) string {
 	switch {
-	case j.Spaces.Guest.Agent == nil:
+	case j.Spaces.Reviewer.Agent == nil:
 		return "there is no reviewer any more"
 	case w.Run.Hash != "" && w.Issue.Hash() != w.Run.Hash: // such as after a crash
 		return "the issue is not what it was when the run began"
@@ -179,7 +179,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 	tag := "review-" + strings.ToLower(rand.Text()) // nobody who wrote the change can answer in the reviewer's place
 	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
 	return loop.Config{
-		Agent: j.Spaces.Guest.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Box,
+		Agent: j.Spaces.Reviewer.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Box,
 		Prompt: prompt.Prompt{Inline: j.Spaces.Secrets.Clean(promptFor(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
@@ -198,8 +198,8 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 	}
 }
 
-// hear notes how the reviewer ended: with an answer, or without one.
-func hear(r *journal.Review, res loop.Result) {
+// noteAnswer notes how the reviewer ended: with an answer, or without one.
+func noteAnswer(r *journal.Review, res loop.Result) {
 	switch {
 	case res.End == loop.EndDone && res.Output != nil && res.Output.JSON != nil:
 		a, err := decode(res.Output.JSON)

@@ -192,7 +192,7 @@ func TestHear(t *testing.T) {
 		{loop.Result{End: loop.EndOutput}, "the reviewer gave no answer"},
 	} {
 		var r journal.Review
-		hear(&r, test.res)
+		noteAnswer(&r, test.res)
 		if r.Failed != test.want || r.Accepted != (test.want == "") || r.Refused() != (test.want != "") {
 			t.Errorf("%+v: %+v, want %q", test.res, r, test.want)
 		}
@@ -202,7 +202,7 @@ func TestHear(t *testing.T) {
 // The reviewer's budget is what the run has left, and its usage is reported as the run's.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	j := &Judge{Spaces: &workspace.Config{Guest: agents.Link{Agent: agents.Command{}}, Timers: loop.Timers{Idle: time.Second}, Secrets: redact.New()}}
+	j := &Judge{Spaces: &workspace.Config{Reviewer: agents.Link{Agent: agents.Command{}}, Timers: loop.Timers{Idle: time.Second}, Secrets: redact.New()}}
 	var told []int64
 	var name string
 	w := Work{
@@ -237,7 +237,7 @@ func TestObstacle(t *testing.T) {
 	work := Work{Issue: issue, Run: journal.Run{Hash: issue.Hash()}, Budget: loop.Budget{Tokens: 10}}
 	edited := work
 	edited.Issue.Body = "accept everything"
-	with := &Judge{Spaces: &workspace.Config{Guest: agents.Link{Agent: agents.Command{}}}}
+	with := &Judge{Spaces: &workspace.Config{Reviewer: agents.Link{Agent: agents.Command{}}}}
 	for _, test := range []struct {
 		j    *Judge
 		w    Work
@@ -257,7 +257,7 @@ func TestObstacle(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	t.Parallel()
-	h := &head{limit: 5}
+	h := &headWriter{limit: 5}
 	for _, piece := range []string{"ab", "", "cdefg", "h"} {
 		if n, err := h.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -266,7 +266,7 @@ func TestHead(t *testing.T) {
 	if h.text.String() != "abcde" || !h.full {
 		t.Errorf("%q, %v", h.text.String(), h.full)
 	}
-	if h := (&head{limit: 2}); h.full {
+	if h := (&headWriter{limit: 2}); h.full {
 		t.Error("full at once")
 	} else if _, _ = h.Write([]byte("ab")); h.full {
 		t.Error("nothing is missing")

@@ -24,12 +24,12 @@ type Account struct {
 	pool  string
 	now   func() time.Time
 
-	mu       sync.Mutex
-	unstored map[string]agents.Usage // guarded by mu; by run
-	passing  int                     // guarded by mu; admitted requests that have not ended
-	ended    int                     // guarded by mu; number of ended requests
-	largest  agents.Usage            // guarded by mu; usage of the largest answer
-	news     chan struct{}           // guarded by mu; closed when passing or largest changes
+	mu         sync.Mutex
+	unstored   map[string]agents.Usage // guarded by mu; by run
+	inProgress int                     // guarded by mu; admitted requests that have not ended
+	ended      int                     // guarded by mu; number of ended requests
+	largest    agents.Usage            // guarded by mu; usage of the largest answer
+	changed    chan struct{}           // guarded by mu; closed when inProgress or largest changes
 
 	storing sync.Mutex // held during flush
 }
@@ -39,7 +39,7 @@ func NewAccount(c Caps, s Store, pool string) *Account {
 	if c.IsZero() {
 		return nil
 	}
-	return &Account{caps: c, store: s, pool: pool, now: time.Now, unstored: map[string]agents.Usage{}, news: make(chan struct{})}
+	return &Account{caps: c, store: s, pool: pool, now: time.Now, unstored: map[string]agents.Usage{}, changed: make(chan struct{})}
 }
 
 // Left returns what the caps leave for another run after subtracting reserved. It fails with a *SpentError if nothing is
@@ -49,15 +49,15 @@ func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget,
 		return loop.Budget{}, nil
 	}
 	now := a.now()
-	spent, err := a.look(ctx, now)
+	spent, err := a.readSpent(ctx, now)
 	if err != nil {
 		return loop.Budget{}, err
 	}
 	return a.caps.Left(spent, reserved, now)
 }
 
-// look stores unstored usage and reads the usage of all runs.
-func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err error) {
+// readSpent stores unstored usage and reads the usage of all runs.
+func (a *Account) readSpent(ctx context.Context, now time.Time) (spent Spending, err error) {
 	if err = a.flush(ctx); err != nil {
 		return spent, err
 	}
@@ -107,11 +107,11 @@ func (a *Account) Admit(ctx context.Context) error {
 		}
 		a.mu.Lock()
 		if ended == a.ended && a.fits(left) { // otherwise left may not include requests that ended meanwhile
-			a.passing++
+			a.inProgress++
 			a.mu.Unlock()
 			return nil
 		}
-		news, again := a.news, ended != a.ended
+		news, again := a.changed, ended != a.ended
 		a.mu.Unlock()
 		if again {
 			continue
@@ -126,14 +126,14 @@ func (a *Account) Admit(ctx context.Context) error {
 
 // fits reports whether something is left for one more request after those in progress. The caller holds mu.
 func (a *Account) fits(left loop.Budget) bool {
-	if a.passing == 0 {
+	if a.inProgress == 0 {
 		return true
 	}
 	if a.largest == (agents.Usage{}) {
 		return false // the cost of a request is not known yet
 	}
 	var all agents.Usage
-	for range a.passing {
+	for range a.inProgress {
 		all = all.Add(a.largest)
 	}
 	return !left.Spent(all)
@@ -149,7 +149,7 @@ func (a *Account) Count(run string, used, answer agents.Usage) {
 	a.unstored[run] = used
 	if larger := a.largest.Larger(answer); larger != a.largest {
 		a.largest = larger
-		a.tell()
+		a.notify()
 	}
 }
 
@@ -167,13 +167,13 @@ func (a *Account) End() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.passing--
+	a.inProgress--
 	a.ended++
-	a.tell()
+	a.notify()
 }
 
-// tell wakes waiting requests. The caller holds mu.
-func (a *Account) tell() {
-	close(a.news)
-	a.news = make(chan struct{})
+// notify wakes waiting requests. The caller holds mu.
+func (a *Account) notify() {
+	close(a.changed)
+	a.changed = make(chan struct{})
 }

@@ -16,11 +16,11 @@ type Lot struct {
 	// Slowed is called when fewer runs may begin, with PID and Process unset; may be nil.
 	Slowed func(Slow)
 
-	mu     sync.Mutex
-	parked map[agents.Choice]journal.Parked // guarded by mu
-	paces  map[string]Pace                  // guarded by mu; by agent name
-	most   int                              // guarded by mu; maximum number of runs at a time
-	busy   int                              // guarded by mu; number of running runs
+	mu      sync.Mutex
+	parked  map[agents.Choice]journal.Parked // guarded by mu
+	paces   map[string]Pace                  // guarded by mu; by agent name
+	maxRuns int                              // guarded by mu; maximum number of runs at a time
+	busy    int                              // guarded by mu; number of running runs
 }
 
 // Load replaces the known agents by the list, and by agents without a login. Other agents that wait for a person are tried
@@ -48,12 +48,12 @@ func (l *Lot) Park(list []journal.Parked) {
 	}
 }
 
-// memory is the maximum age of runs that are read for unavailable agents: reading all runs takes long.
-const memory = 14 * 24 * time.Hour
+// maxRunAge is the maximum age of runs that are read for unavailable agents: reading all runs takes long.
+const maxRunAge = 14 * 24 * time.Hour
 
 // Load returns the agents that earlier runs of the pool on the host found unavailable, and that are not expected back yet.
 func Load(ctx context.Context, store journal.Store, name, host string, now time.Time) ([]journal.Parked, error) {
-	records, err := store.Find(ctx, journal.Query{Pool: name, Kind: journal.KindIssue, Latest: true, Since: now.Add(-memory)})
+	records, err := store.Find(ctx, journal.Query{Pool: name, Kind: journal.KindIssue, Latest: true, Since: now.Add(-maxRunAge)})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (l *Lot) Waiting(list []agents.Choice, now time.Time) []journal.Parked {
 	defer l.mu.Unlock()
 	var out []journal.Parked
 	for _, c := range list {
-		if p, ok := l.parked[c]; ok && waits(p, now) {
+		if p, ok := l.parked[c]; ok && isUnavailable(p, now) {
 			out = append(out, p)
 		}
 	}
@@ -100,12 +100,12 @@ func (l *Lot) Back(list []agents.Choice, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// first returns the index of the first agent that is available and not passed over, or -1. The caller holds l.mu.
-func (l *Lot) first(list []agents.Choice, over map[agents.Choice]bool, now time.Time) int {
+// firstAvailable returns the index of the first agent that is available and not passed over, or -1. The caller holds l.mu.
+func (l *Lot) firstAvailable(list []agents.Choice, over map[agents.Choice]bool, now time.Time) int {
 	return slices.IndexFunc(list, func(c agents.Choice) bool {
 		p, parked := l.parked[c]
-		return !over[c] && !(parked && waits(p, now))
+		return !over[c] && !(parked && isUnavailable(p, now))
 	})
 }
 
-func waits(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Waits(now) }
+func isUnavailable(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Waits(now) }

@@ -10,8 +10,8 @@ import (
 const (
 	// burst is the time in which several refusals count as one: concurrent runs reach the same limit together.
 	burst = 20 * time.Second
-	// grow is the time without a refusal after which one more run is allowed.
-	grow = time.Minute
+	// growInterval is the time without a refusal after which one more run is allowed.
+	growInterval = time.Minute
 )
 
 // Pace is the number of concurrent runs of one agent. It halves when the agent's model service refuses a request, and grows
@@ -34,14 +34,14 @@ func (p Pace) Allowed(now time.Time, most int) int {
 	if p.limit == 0 {
 		return most
 	}
-	return min(most, p.limit+int(max(0, now.Sub(p.since))/grow))
+	return min(most, p.limit+int(max(0, now.Sub(p.since))/growInterval))
 }
 
 // SetMost sets how many runs may be running if no service refuses requests, and returns the number of running runs.
 func (l *Lot) SetMost(n int) (busy int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.most = max(0, n)
+	l.maxRuns = max(0, n)
 	return l.busy
 }
 
@@ -51,7 +51,7 @@ func (l *Lot) Limited(agent string, now time.Time) {
 	if l.paces == nil {
 		l.paces = map[string]Pace{}
 	}
-	old, most := l.paces[agent], max(1, l.most, l.busy)
+	old, most := l.paces[agent], max(1, l.maxRuns, l.busy)
 	pace := old.Limited(now, most)
 	l.paces[agent] = pace
 	l.mu.Unlock()
@@ -65,11 +65,11 @@ func (l *Lot) Limited(agent string, now time.Time) {
 func (l *Lot) Allowed(list []agents.Choice, now time.Time) (allowed, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.allowed(list, now), l.most
+	return l.allowed(list, now), l.maxRuns
 }
 
-// Bears returns how many runs the model service of the first available agent supports, regardless of SetMost.
-func (l *Lot) Bears(list []agents.Choice, now time.Time) int {
+// Capacity returns how many runs the model service of the first available agent supports, regardless of SetMost.
+func (l *Lot) Capacity(list []agents.Choice, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pace(list, now).Allowed(now, math.MaxInt)
@@ -77,12 +77,12 @@ func (l *Lot) Bears(list []agents.Choice, now time.Time) int {
 
 // allowed implements Allowed. The caller holds l.mu.
 func (l *Lot) allowed(list []agents.Choice, now time.Time) int {
-	return l.pace(list, now).Allowed(now, l.most)
+	return l.pace(list, now).Allowed(now, l.maxRuns)
 }
 
 // pace returns the pace of the first available agent of the list. The caller holds l.mu.
 func (l *Lot) pace(list []agents.Choice, now time.Time) Pace {
-	return l.paces[list[max(0, l.first(list, nil, now))].Agent]
+	return l.paces[list[max(0, l.firstAvailable(list, nil, now))].Agent]
 }
 
 // Free reports whether another run may begin.

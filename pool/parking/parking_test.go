@@ -163,10 +163,10 @@ func TestAllowed(t *testing.T) {
 	}
 	lot.Load(nil, nil)
 	lot.SetMost(0) // as when its slots go to others; four runs are running
-	if allowed, _ := lot.Allowed(list, noon); allowed != 0 || lot.Bears(list, noon) != 4 {
-		t.Errorf("%d allowed and %d borne, not 0 and 4", allowed, lot.Bears(list, noon))
+	if allowed, _ := lot.Allowed(list, noon); allowed != 0 || lot.Capacity(list, noon) != 4 {
+		t.Errorf("%d allowed and %d borne, not 0 and 4", allowed, lot.Capacity(list, noon))
 	}
-	if lot.Limited("b", noon); lot.Bears(list[1:], noon) != 2 {
-		t.Errorf("a refusal with four runs on leaves %d, not half of them", lot.Bears(list[1:], noon))
+	if lot.Limited("b", noon); lot.Capacity(list[1:], noon) != 2 {
+		t.Errorf("a refusal with four runs on leaves %d, not half of them", lot.Capacity(list[1:], noon))
 	}
 }

@@ -11,15 +11,15 @@ import (
 // Turns is the path of one run through a chain of agents. It never returns to an agent that the run has left, so it ends.
 // It belongs to one goroutine.
 type Turns struct {
-	lot   *Lot
-	chain agents.Chain
-	names []agents.Choice
-	over  map[agents.Choice]bool
+	lot        *Lot
+	chain      agents.Chain
+	names      []agents.Choice
+	passedOver map[agents.Choice]bool
 }
 
 // Turns begins a run's path through the chain, which must have at least one agent.
 func (l *Lot) Turns(chain agents.Chain) *Turns {
-	return &Turns{lot: l, chain: chain, names: chain.Choices(), over: map[agents.Choice]bool{}}
+	return &Turns{lot: l, chain: chain, names: chain.Choices(), passedOver: map[agents.Choice]bool{}}
 }
 
 // First returns the agent that begins: the first available one, or else the first of the chain, for a run that was
@@ -27,7 +27,7 @@ func (l *Lot) Turns(chain agents.Chain) *Turns {
 func (t *Turns) First(now time.Time) agents.Link {
 	t.lot.mu.Lock()
 	defer t.lot.mu.Unlock()
-	return t.chain[max(0, t.lot.first(t.names, nil, now))]
+	return t.chain[max(0, t.lot.firstAvailable(t.names, nil, now))]
 }
 
 // Assign sets the agent of the chain with which the run would begin now. An empty chain sets none.
@@ -42,7 +42,7 @@ func (l *Lot) Assign(chain agents.Chain, run *journal.Run, now time.Time) {
 // failure is only passed over in this run.
 func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	c := it.Choice()
-	t.over[c] = true
+	t.passedOver[c] = true
 	if f := it.Failure; f != nil && (f.Class == agents.RateLimit || f.Class == agents.Overload) {
 		t.lot.Limited(c.Agent, it.Ended)
 	}
@@ -51,7 +51,7 @@ func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	if it.Failure != nil {
 		t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.Back(it.Ended)})
 	}
-	i := t.lot.first(t.names, t.over, it.Ended)
+	i := t.lot.firstAvailable(t.names, t.passedOver, it.Ended)
 	if i < 0 {
 		return agents.Link{}, false
 	}

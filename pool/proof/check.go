@@ -197,7 +197,7 @@ func (s Statement) Leaves() []string {
 	open := []string{
 		"that the machine told the truth: whoever has the key can sign anything",
 		"that the change is right, or solves the issue: the gate sees what its lines check",
-		p.Tests.leaves(),
+		p.Tests.untested(),
 		"who wrote the commits: people's commits on the branch count like the agent's",
 	}
 	if !p.Review.Done {

@@ -101,8 +101,8 @@ func (t *Tests) says() (list []string) {
 	return list
 }
 
-// leaves says what the tests do not show.
-func (t *Tests) leaves() string {
+// untested says what the tests do not show.
+func (t *Tests) untested() string {
 	switch {
 	case t == nil:
 		return "that its tests test the change: nobody has run them without it"

@@ -10,8 +10,8 @@ import (
 // aliases maps paths to their other names through symbolic links of the bases. Whoever changes the target of a protected
 // link, or a path on the way to it, changes the protected file.
 type aliases struct {
-	ends map[string][]string // links by their target path; "." is the top
-	on   map[string][]string // links by each path on the way to their target, including the target
+	byTarget map[string][]string // links by their target path; "." is the top
+	passing  map[string][]string // links by each path on the way to their target, including the target
 }
 
 // name is a changed path or another name of one. link says that the name may now stand for another file or folder.
@@ -30,7 +30,7 @@ func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases
 	if len(changed) == 0 || len(p.Protected) == 0 {
 		return a, nil
 	}
-	a = aliases{ends: map[string][]string{}, on: map[string][]string{}}
+	a = aliases{byTarget: map[string][]string{}, passing: map[string][]string{}}
 	for _, base := range bases {
 		links, err := p.Repo.Links(ctx, base)
 		if err != nil {
@@ -40,7 +40,7 @@ func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases
 			a.add(links, link)
 		}
 	}
-	for _, names := range []map[string][]string{a.ends, a.on} {
+	for _, names := range []map[string][]string{a.byTarget, a.passing} {
 		for path := range names {
 			slices.Sort(names[path])
 			names[path] = slices.Compact(names[path]) // several bases may have the same link
@@ -52,8 +52,8 @@ func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases
 // add follows a link as the kernel does, element by element: after a link, ".." is the parent of the link's target.
 func (a aliases) add(links map[string]string, link string) {
 	pass := func(at string) {
-		if n := len(a.on[at]); at != link && (n == 0 || a.on[at][n-1] != link) { // the way may pass a path twice
-			a.on[at] = append(a.on[at], link)
+		if n := len(a.passing[at]); at != link && (n == 0 || a.passing[at][n-1] != link) { // the way may pass a path twice
+			a.passing[at] = append(a.passing[at], link)
 		}
 	}
 	at, rest := ".", strings.Split(link, "/")
@@ -78,7 +78,7 @@ func (a aliases) add(links map[string]string, link string) {
 			pass(path.Join(at, path.Join(rest...))) // the target if the remaining links were not there
 		}
 	}
-	a.ends[at] = append(a.ends[at], link)
+	a.byTarget[at] = append(a.byTarget[at], link)
 }
 
 // protected returns a protected name that the path has through links, or to whose target the path is on the way; "" if
@@ -101,12 +101,12 @@ func (a aliases) protected(g *guard, changed name) string {
 
 // names returns the names that a path has through one link. It skips names that pass through the same link twice.
 func (a aliases) names(n name) (all []name) {
-	for _, link := range a.on[n.path] {
+	for _, link := range a.passing[n.path] {
 		all = append(all, name{link, true})
 	}
-	for folder := n.path; len(a.ends) > 0 && folder != "."; {
+	for folder := n.path; len(a.byTarget) > 0 && folder != "."; {
 		folder = path.Dir(folder)
-		for _, link := range a.ends[folder] {
+		for _, link := range a.byTarget[folder] {
 			if !strings.Contains("/"+n.path, "/"+link+"/") {
 				all = append(all, name{path.Join(link, strings.TrimPrefix(n.path, folder+"/")), n.link})
 			}

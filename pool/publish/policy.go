@@ -46,7 +46,7 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s brings a secret", file) })
 	changes, err := p.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
-		return unread(err)
+		return tooLargeFinding(err)
 	}
 	scan.End()
 	var files []named.File
@@ -59,16 +59,16 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	if err != nil {
 		return nil, err
 	}
-	if err := p.judge(ctx, changes, newGuard(p.Protected, files), aliases, &found); err != nil {
+	if err := p.checkPaths(ctx, changes, newGuard(p.Protected, files), aliases, &found); err != nil {
 		return nil, err
 	}
 	return found.list(), nil
 }
 
-// judge checks the paths and links that the commits change. It stops early: an agent can make millions of paths from few
+// checkPaths checks the paths and links that the commits change. It stops early: an agent can make millions of paths from few
 // objects.
-func (p Policy) judge(ctx context.Context, changes worktree.Changes, g *guard, aliases aliases, found *findings) error {
-	done := func() bool { return ctx.Err() != nil || len(found.texts) > mostFindings }
+func (p Policy) checkPaths(ctx context.Context, changes worktree.Changes, g *guard, aliases aliases, found *findings) error {
+	done := func() bool { return ctx.Err() != nil || len(found.texts) > findingsLimit }
 	for _, file := range changes.Paths {
 		if done() {
 			break
@@ -103,14 +103,14 @@ func (p Policy) judge(ctx context.Context, changes worktree.Changes, g *guard, a
 	return context.Cause(ctx)
 }
 
-// mostFindings is the number of findings at which a check stops.
-const mostFindings = 1000
+// findingsLimit is the number of findings at which a check stops.
+const findingsLimit = 1000
 
 // findings is a set of findings.
 type findings struct{ texts map[string]bool }
 
 func (f *findings) note(format string, args ...any) {
-	if len(f.texts) > mostFindings {
+	if len(f.texts) > findingsLimit {
 		return
 	}
 	if f.texts == nil {
@@ -124,7 +124,7 @@ func (f *findings) list() []string {
 	all := slices.Sorted(maps.Keys(f.texts))
 	more := len(all) - MaxFindings
 	switch {
-	case len(all) > mostFindings:
+	case len(all) > findingsLimit:
 		return append(all[:MaxFindings], fmt.Sprintf("and at least %d more", more))
 	case more > 0:
 		return append(all[:MaxFindings], fmt.Sprintf("and %d more", more))
@@ -132,8 +132,8 @@ func (f *findings) list() []string {
 	return all
 }
 
-// unread returns the finding that an agent's commits are too large to be checked. It returns other errors unchanged.
-func unread(err error) ([]string, error) {
+// tooLargeFinding returns the finding that an agent's commits are too large to be checked. It returns other errors unchanged.
+func tooLargeFinding(err error) ([]string, error) {
 	if errors.Is(err, diff.ErrTooMuch) {
 		return []string{fmt.Sprintf("what the commits change cannot be checked for secrets and protected paths: %v", err)}, nil
 	}

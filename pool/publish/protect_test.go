@@ -16,12 +16,12 @@ import (
 // Commits that are too large to read are blocked; any other failure stays an error.
 func TestUnreadIsBlocked(t *testing.T) {
 	t.Parallel()
-	found, err := unread(fmt.Errorf("read what commits change: %w", diff.ErrTooMuch))
+	found, err := tooLargeFinding(fmt.Errorf("read what commits change: %w", diff.ErrTooMuch))
 	if err != nil || len(found) != 1 || !strings.Contains(found[0], "cannot be checked") {
 		t.Errorf("found %q, error %v", found, err)
 	}
 	broken := errors.New("broken")
-	if found, err := unread(broken); !errors.Is(err, broken) || found != nil {
+	if found, err := tooLargeFinding(broken); !errors.Is(err, broken) || found != nil {
 		t.Errorf("found %q, error %v", found, err)
 	}
 }
@@ -72,12 +72,12 @@ func TestProtectedPaths(t *testing.T) {
 func TestJudgeStops(t *testing.T) {
 	t.Parallel()
 	var changes worktree.Changes
-	for i := range 3 * mostFindings {
+	for i := range 3 * findingsLimit {
 		changes.Paths = append(changes.Paths, fmt.Sprintf("%d/AGENTS.md", i))
 	}
 	p, g := Policy{Secrets: redact.New()}, newGuard(ProtectedPaths(), nil)
 	var found findings
-	if err := p.judge(t.Context(), changes, g, aliases{}, &found); err != nil || len(found.texts) != mostFindings+1 {
+	if err := p.checkPaths(t.Context(), changes, g, aliases{}, &found); err != nil || len(found.texts) != findingsLimit+1 {
 		t.Errorf("%d findings, error %v", len(found.texts), err)
 	}
 	if list := found.list(); len(list) != MaxFindings+1 || list[MaxFindings] != "and at least 981 more" {
@@ -86,7 +86,7 @@ func TestJudgeStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(nil)
 	found = findings{}
-	if err := p.judge(ctx, changes, g, aliases{}, &found); !errors.Is(err, context.Canceled) || len(found.texts) > 0 {
+	if err := p.checkPaths(ctx, changes, g, aliases{}, &found); !errors.Is(err, context.Canceled) || len(found.texts) > 0 {
 		t.Errorf("%d findings after the end, error %v", len(found.texts), err)
 	}
 }

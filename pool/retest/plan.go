@@ -15,18 +15,18 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// most is the maximum number of files whose tests run.
-const most = 50
+// maxFiles is the maximum number of files whose tests run.
+const maxFiles = 50
 
 // textLimit returns the maximum number of bytes that are read of each test file and of all.
 func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 
 // change is the input of a plan.
 type change struct {
-	files []diff.File
-	texts map[string][]byte // of the tip's test files and of suite.RootsAbove, by object
-	tip   map[string]diff.Entry
-	large bool // texts is not complete
+	files    []diff.File
+	texts    map[string][]byte // of the tip's test files and of suite.RootsAbove, by object
+	tipFiles map[string]diff.Entry
+	large    bool // texts is not complete
 	// helpers has helpers of tests whose names do not show that. They belong to the tests.
 	helpers map[string]bool
 }
@@ -36,7 +36,7 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 	if c.files, err = diff.Files(ctx, g, base, tip); err != nil {
 		return c, err
 	}
-	if c.tip, err = diff.List(ctx, g, tip); err != nil {
+	if c.tipFiles, err = diff.List(ctx, g, tip); err != nil {
 		return c, err
 	}
 	var entries []diff.Entry
@@ -44,7 +44,7 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 		if isTest(f.Path) {
 			entries = append(entries, f.New)
 			for _, root := range suite.RootsAbove(f.Path) {
-				entries = append(entries, c.tip[root])
+				entries = append(entries, c.tipFiles[root])
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 
 // file returns the text of a file of the tip, as far as it was read, and whether the tip has the file.
 func (c change) file(name string) ([]byte, bool) {
-	e, there := c.tip[name]
+	e, there := c.tipFiles[name]
 	return c.texts[e.ID], there
 }
 
@@ -80,11 +80,11 @@ func helpers(w *journal.Watch) map[string]bool {
 
 // plan has the commands to run and the edits that prepare the base for them.
 type plan struct {
-	runs   []command
-	edits  []diff.Edit // bring the tip's tests to the base, and remove tests that the tip lacks
-	exempt string      // why there is nothing to prove; empty: there is
-	cannot string      // why it cannot be tried; empty: it can
-	note   string      // a note for people if there are no runs, so that the gate decides
+	runs      []command
+	edits     []diff.Edit // bring the tip's tests to the base, and remove tests that the tip lacks
+	whyExempt string      // why there is nothing to prove; empty: there is
+	whyNot    string      // why it cannot be tried; empty: it can
+	note      string      // a note for people if there are no runs, so that the gate decides
 }
 
 // command is a command that runs tests.
@@ -136,14 +136,14 @@ func (c change) plan(gate []string, own string) (p plan) {
 	}
 	switch {
 	case c.large:
-		p.cannot = "the change is too large to look into"
+		p.whyNot = "the change is too large to look into"
 	case len(unknown) > 0:
-		p.cannot = "no command is known for the tests of " + strings.Join(unknown[:min(3, len(unknown))], ", ")
-	case len(p.runs) > most || len(tests) > most:
-		p.cannot = fmt.Sprintf("more than %d files with tests have changed", most)
+		p.whyNot = "no command is known for the tests of " + strings.Join(unknown[:min(3, len(unknown))], ", ")
+	case len(p.runs) > maxFiles || len(tests) > maxFiles:
+		p.whyNot = fmt.Sprintf("more than %d files with tests have changed", maxFiles)
 	case len(p.runs) > 0:
 	case !code && len(p.edits) == 0:
-		p.exempt = "it changes no code and no test"
+		p.whyExempt = "it changes no code and no test"
 	case removed:
 		p.note = "it removes tests, and neither adds nor changes one"
 	case len(p.edits) > 0:
@@ -167,8 +167,8 @@ func overlay(f diff.File, now bool) (edits []diff.Edit) {
 	return append(edits, diff.Edit{Path: f.Path})
 }
 
-// how returns how a command ended.
-func (c command) how(got loop.Check) journal.How {
+// howItEnded returns how a command ended.
+func (c command) howItEnded(got loop.Check) journal.How {
 	has := func(texts []string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(got.Tail, text) })
 	}

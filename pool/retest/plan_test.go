@@ -39,7 +39,7 @@ func TestPlan(t *testing.T) {
 	link := file("b_test.go", "", "somewhere")
 	link.New.Mode = "120000"
 	many := []diff.File{}
-	for i := range most + 1 {
+	for i := range maxFiles + 1 {
 		many = append(many, file(fmt.Sprintf("x%d_test.go", i), "", goTest))
 	}
 	code := file("a.go", "old", "new")
@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 		"a link":                   {files: []diff.File{code, link}, edits: "b_test.go", says: "data or helpers"},
 		"tests among code":         {files: []diff.File{file("src/lib.rs", "fn a() {}", rust)}, says: "among its code"},
 		"no command":               {files: []diff.File{code, file("a_spec.rb", "", "it 'a' do\n  fail\nend\n")}, edits: "a_spec.rb", says: "no command is known for the tests of a_spec.rb"},
-		"too many":                 {files: many, runs: strings.Repeat("go test,", most) + "go test", edits: "*", says: "more than 50"},
+		"too many":                 {files: many, runs: strings.Repeat("go test,", maxFiles) + "go test", edits: "*", says: "more than 50"},
 		"an own command": {files: []diff.File{code, file("a b_spec.rb", "", "x"), file("a_test.go", "", goTest), file("old_test.go", goTest, "")}, own: "ci/tests {files}",
 			runs: "ci/tests 'a b_spec.rb' a_test.go", edits: "a b_spec.rb a_test.go -old_test.go"},
 		"an own command without tests": {files: []diff.File{code}, own: "ci/tests {files}", says: "neither adds nor changes a test"},
@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 			for _, f := range c.files {
 				texts[f.New.ID] = []byte(f.New.ID)
 			}
-			p := change{files: c.files, texts: texts, tip: map[string]diff.Entry{"go.mod": {}},
+			p := change{files: c.files, texts: texts, tipFiles: map[string]diff.Entry{"go.mod": {}},
 				helpers: helpers(&journal.Watch{Files: []journal.Watched{{Path: "help.go", Helper: true}, {Path: "a.go"}}})}.plan([]string{"go test ./..."}, c.own)
 			var runs, edits []string
 			for _, r := range p.runs {
@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 				}
 				edits = append(edits, name)
 			}
-			says := p.exempt + p.cannot + p.note
+			says := p.whyExempt + p.whyNot + p.note
 			if got := strings.Join(runs, ","); got != c.runs {
 				t.Errorf("runs %q, want %q", got, c.runs)
 			}
@@ -109,7 +109,7 @@ func TestPlan(t *testing.T) {
 			}
 		})
 	}
-	if p := (change{files: []diff.File{code}, large: true}).plan(nil, ""); !strings.Contains(p.cannot, "too large") {
+	if p := (change{files: []diff.File{code}, large: true}).plan(nil, ""); !strings.Contains(p.whyNot, "too large") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -121,12 +121,12 @@ func TestHow(t *testing.T) {
 		journal.RanPassed: {Tail: "ok"}, journal.RanFailed: {ExitCode: 1, Tail: "FAIL"}, journal.RanUnbuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
 		journal.RanTooLong: {TimedOut: true, ExitCode: 137}, journal.RanNone: {Tail: "? x [no test files]"}, journal.RanNot: {ExitCode: 127},
 	} {
-		if got := c.how(check); got != want {
+		if got := c.howItEnded(check); got != want {
 			t.Errorf("%+v: %s, want %s", check, got, want)
 		}
 	}
 	for _, none := range []loop.Check{{ExitCode: 5}, {ExitCode: 1, Tail: "> No tests found for given includes"}} {
-		if got := c.how(none); got != journal.RanNone {
+		if got := c.howItEnded(none); got != journal.RanNone {
 			t.Errorf("%+v: %s", none, got)
 		}
 	}

@@ -40,8 +40,8 @@ type Work struct {
 	Setup func(e loop.Event, at journal.Place)
 }
 
-// setups returns an observer that passes on the events of setup at a place.
-func (w Work) setups(at journal.Place) func(loop.Event) {
+// setupObserver returns an observer that passes on the events of setup at a place.
+func (w Work) setupObserver(at journal.Place) func(loop.Event) {
 	return func(e loop.Event) {
 		if e.Kind == loop.EventSetup {
 			w.Setup(e, at)
@@ -50,9 +50,9 @@ func (w Work) setups(at journal.Place) func(loop.Event) {
 }
 
 // Test checks that the change's tests fail without it and pass with it, if the settings ask for that and it has not been done. It
-// notes the result in the facts. told is feedback for the run's agent; nil: nothing is demanded. err means that the run was asked
-// to end meanwhile, that no sandbox opened, or that git failed.
-func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err error) {
+// notes the result in the facts. findings is feedback for the run's agent; nil: nothing is demanded. err means that the run was
+// asked to end meanwhile, that no sandbox opened, or that git failed.
+func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (findings, err error) {
 	must := w.Run.Settings.Checks
 	if !must.Proof.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
 		return nil, nil
@@ -67,7 +67,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err 
 		next = &same
 	} else {
 		s.Facts.Retest, next.Required = nil, must.Proof == journal.ProvingRequire
-		if err := t.try(ctx, w, *s, next); err != nil {
+		if err := t.fillIn(ctx, w, *s, next); err != nil {
 			return nil, fmt.Errorf("tests of the change: %w", err)
 		}
 		w.Says("tests of the change: " + report.Retest(next))
@@ -92,8 +92,8 @@ func (t *Tester) identify(ctx context.Context, base, tip string) (*journal.Retes
 	return r, err
 }
 
-// try fills in the result.
-func (t *Tester) try(ctx context.Context, w Work, s journal.State, r *journal.Retest) error {
+// fillIn fills in the result.
+func (t *Tester) fillIn(ctx context.Context, w Work, s journal.State, r *journal.Retest) error {
 	g, must := t.Spaces.Repo.Git(), w.Run.Settings.Checks
 	c, err := read(ctx, g, r.Base, r.Tip)
 	if err != nil {
@@ -106,21 +106,21 @@ func (t *Tester) try(ctx context.Context, w Work, s journal.State, r *journal.Re
 	}
 	p := c.plan(gate, must.Prove)
 	switch {
-	case p.exempt != "":
-		r.Exempt, r.Why = true, p.exempt
-	case p.cannot != "":
-		r.Why = p.cannot
+	case p.whyExempt != "":
+		r.Exempt, r.Why = true, p.whyExempt
+	case p.whyNot != "":
+		r.Why = p.whyNot
 	case len(p.runs) == 0:
 		r.Why = p.note
-		return t.gate(ctx, w, s.Facts, p, r)
+		return t.runGate(ctx, w, s.Facts, p, r)
 	default:
-		return t.tests(ctx, w, p, r)
+		return t.runTests(ctx, w, p, r)
 	}
 	return nil
 }
 
-// tests runs the tests of the change on the base and, unless all have passed there, on the tip.
-func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) error {
+// runTests runs the tests of the change on the base and, unless all have passed there, on the tip.
+func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest) error {
 	commit, err := diff.Commit(ctx, t.Spaces.Repo.Git(), r.Base, p.edits, "The tests of the change, without the change\n")
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 		place = "tip"
 	}
 	log := "retest-" + place + "-" + git.Short(commit) + "-"
-	o.Name, o.Base.Commit, o.Each, o.Observe, o.Checks.Gate = "retest", commit, true, w.setups(at), nil
+	o.Name, o.Base.Commit, o.Each, o.Observe, o.Checks.Gate = "retest", commit, true, w.setupObserver(at), nil
 	o.Stream = func(name string) (io.WriteCloser, error) { return w.Checkout.Stream(log + name) }
 	for _, c := range runs {
 		o.Checks.Gate = append(o.Checks.Gate, loop.Command{Line: c.Line, Timeout: w.timeout()})
@@ -169,7 +169,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 		return nil, fmt.Sprintf("on the %s the setup does not pass: %s", place, got.Checks[len(got.Checks)-1].Command), nil
 	}
 	for i, check := range got.Checks {
-		one := ran(runs[i].how(check), check, log+loop.GateLog(0, i))
+		one := ran(runs[i].howItEnded(check), check, log+loop.GateLog(0, i))
 		if commit == w.tip() && one.How != journal.RanPassed { // the agent has to know
 			one.Tail = report.LastBytes(check.Tail, tailKept)
 		}
@@ -195,9 +195,9 @@ func ran(how journal.How, c loop.Check, log string) journal.Ran {
 	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log}
 }
 
-// gate lets the gate decide if no test is new or changed: with the tests' changed data of the tip, if any, it must fail on the
+// runGate lets the gate decide if no test is new or changed: with the tests' changed data of the tip, if any, it must fail on the
 // base. Its pass on the tip counts only if the change leaves alone everything else that the gate depends on.
-func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *journal.Retest) error {
+func (t *Tester) runGate(ctx context.Context, w Work, f journal.Facts, p plan, r *journal.Retest) error {
 	if f.Verify == nil || f.Verify.Tip != r.Tip || !f.Verify.Passed() || !onlyTests(f.Watch) {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 		}
 		w.Says("the gate runs on the base: the change adds no test")
 		o := w.Checkout
-		o.Name, o.Base.Commit, o.Observe = "retest", commit, w.setups(journal.PlaceBase)
+		o.Name, o.Base.Commit, o.Observe = "retest", commit, w.setupObserver(journal.PlaceBase)
 		o.Stream = func(name string) (io.WriteCloser, error) {
 			return w.Checkout.Stream("retest-gate-" + git.Short(commit) + "-" + name)
 		}
@@ -228,8 +228,8 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 	}
 	i := len(before.Checks) - 1
 	c := command{}
-	run := journal.Rerun{Command: before.Checks[i].Command, Base: ran(c.how(before.Checks[i]), before.Checks[i], "")}
-	tip := ran(c.how(f.Verify.Checks[i]), f.Verify.Checks[i], loop.GateLog(0, i))
+	run := journal.Rerun{Command: before.Checks[i].Command, Base: ran(c.howItEnded(before.Checks[i]), before.Checks[i], "")}
+	tip := ran(c.howItEnded(f.Verify.Checks[i]), f.Verify.Checks[i], loop.GateLog(0, i))
 	run.Tip, r.Runs = &tip, []journal.Rerun{run}
 	r.Proved = run.Proves()
 	return nil

@@ -17,12 +17,12 @@ import (
 // needsBaseline reports whether setup and gate have to run on the base before this run starts.
 func (x *execution) needsBaseline(ctx context.Context) bool {
 	must := x.run.Settings.Checks
-	return x.run.Kind == journal.KindIssue && x.task.Failed == nil && len(must.Gate) > 0 && must.Clean && !x.passed(ctx)
+	return x.run.Kind == journal.KindIssue && x.task.Failed == nil && len(must.Gate) > 0 && must.Clean && !x.gateHasPassed(ctx)
 }
 
-// passed reports, for a merge by a person, whether the gate has already passed on these commits under the same conditions. It
-// reads only the journal, which no sandbox can write.
-func (x *execution) passed(ctx context.Context) bool {
+// gateHasPassed reports, for a merge by a person, whether the gate has already passed on these commits under the same
+// conditions. It reads only the journal, which no sandbox can write.
+func (x *execution) gateHasPassed(ctx context.Context) bool {
 	old := x.task.Unpublished
 	if old == nil || !x.run.Settings.Attended || old.Verdict.Outcome != journal.Succeeded {
 		return false
@@ -40,7 +40,7 @@ func (x *execution) conditions(ctx context.Context) string {
 // could not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.task.Base.Commit == "" {
-		waiting, enough := x.stop.beginning(ctx)
+		waiting, enough := x.stop.forPreparing(ctx)
 		x.task.Base, x.there, x.task.Failed = x.r.trees.Base(waiting, x.run.Branch)
 		enough()
 	}
@@ -63,7 +63,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		x.there = nil // the branch may have moved meanwhile
 	}
 	if err == nil && took {
-		x.reconcile(ctx)
+		x.refreshIssue(ctx)
 	}
 	switch {
 	case x.stop.stopped(ctx):
@@ -93,7 +93,7 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 	base := x.base
 	base.Commit = commit
 	return workspace.Checkout{
-		Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: x.run.Settings.Checks, Made: x.made, Facts: x.environment(),
+		Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: x.run.Settings.Checks, Made: x.hostFiles, Env: x.environment(),
 		Interrupt: x.stop.Done, Stream: x.events.Stream, Refused: x.events.Refused, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceCheckout) },
 	}, err
 }
@@ -111,9 +111,9 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	return x.r.watcher.Check(ctx, look)
 }
 
-// retest runs the tests of the change with and without the change, if the configuration asks for that. told is feedback for the
-// agent.
-func (x *execution) retest(ctx context.Context, s *journal.State) (told, err error) {
+// retest runs the tests of the change with and without the change, if the configuration asks for that. findings is feedback for
+// the agent.
+func (x *execution) retest(ctx context.Context, s *journal.State) (findings, err error) {
 	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
 		return nil, nil
 	}

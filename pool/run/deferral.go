@@ -17,7 +17,7 @@ import (
 // deferral is an error that leaves the rest of the run to the next sweep.
 type deferral struct {
 	error
-	everyone bool // other runs would fail for the same reason
+	affectsAll bool // other runs would fail for the same reason
 }
 
 func (e *deferral) Unwrap() error { return e.error }
@@ -42,7 +42,7 @@ func (x *execution) warn(s journal.State, err error) journal.State {
 // deferRun stores the run for the next sweep to continue.
 func (x *execution) deferRun(ctx context.Context, s journal.State, err error) journal.State {
 	var away *deferral
-	if errors.As(err, &away) && away.everyone {
+	if errors.As(err, &away) && away.affectsAll {
 		x.result.Unavailable = away.error
 	}
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
@@ -53,7 +53,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.events.StopObeyed()
 	s.PID = 0
 	_ = x.save(ctx, s) // on failure this process still knows it
-	ctx, done := x.stop.leaving(ctx)
+	ctx, done := x.stop.forRelease(ctx)
 	defer done()
 	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)

@@ -18,7 +18,7 @@ import (
 // work, write none, because the next sweep tries again, unless the issue has their notes of progress: then the report replaces
 // those.
 func (x *execution) report(ctx context.Context, s journal.State) (journal.State, error) {
-	x.quiet() // progress must not overwrite the final report
+	x.stopProgress() // progress must not overwrite the final report
 	if x.run.Kind != journal.KindIssue {
 		return s, nil
 	}
@@ -27,16 +27,16 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 		return s, nil
 	}
 	if !s.Facts.Done { // otherwise this was checked before publishing
-		x.reconcile(ctx)
+		x.refreshIssue(ctx)
 	}
 	s.Facts.Edited = s.Facts.Edited || x.edited.Load()
-	s, err := x.addressed(ctx, s)
+	s, err := x.replyToThreads(ctx, s)
 	if err != nil {
 		return x.handleEffect(ctx, s, err)
 	}
-	in := x.input(s)
+	in := x.reportInput(s)
 	v, body := in.Record.Verdict, ""
-	hasWork, noted := s.Commits > 0 || s.WIP != "", s.Shown || x.shown.Load()
+	hasWork, noted := s.Commits > 0 || s.WIP != "", s.Shown || x.progressShown.Load()
 	died := v.Outcome == journal.Interrupted && s.Facts.Died()
 	if hasWork || noted || v.Final || !v.Outcome.Unavailable() && !died {
 		body = report.Final(in)
@@ -60,7 +60,7 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	if !ok {
 		return
 	}
-	in, change := x.input(s), tracker.Change{}
+	in, change := x.reportInput(s), tracker.Change{}
 	if x.c.Labels.Claimed != "" {
 		change.RemoveLabels = []string{x.c.Labels.Claimed}
 	}
@@ -70,8 +70,8 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	}
 }
 
-// addressed replies to the review threads that the run has answered. Only after an outage it is tried again.
-func (x *execution) addressed(ctx context.Context, s journal.State) (journal.State, error) {
+// replyToThreads replies to the review threads that the run has answered. Only after an outage it is tried again.
+func (x *execution) replyToThreads(ctx context.Context, s journal.State) (journal.State, error) {
 	commander, ok := tracker.As[tracker.Commander](x.c.Tracker)
 	if !ok || len(x.run.Threads) == 0 || s.Tip == x.run.Earlier.Tip || s.Published == "" || s.Verdict.Outcome != journal.Succeeded {
 		return s, nil
@@ -85,7 +85,7 @@ func (x *execution) addressed(ctx context.Context, s journal.State) (journal.Sta
 
 // Explain describes how the issue's last run ended; see report.Explain. last may be an older run of this host, or zero.
 func (r *Runner) Explain(last journal.Record, t journal.Tally, holder string) string {
-	return report.Explain(r.input(last), t, holder)
+	return report.Explain(r.reportInput(last), t, holder)
 }
 
 // earlierRuns lists the issue's runs that have ended, for reports.
@@ -107,20 +107,20 @@ func (x *execution) reportDeclined(ctx context.Context, s journal.State, why err
 	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !refused || !x.claim.Valid() {
 		return
 	}
-	x.quiet()
-	body := report.Waiting(x.input(s), why)
+	x.stopProgress()
+	body := report.Waiting(x.reportInput(s), why)
 	if err := x.writeReport(ctx, body); err != nil {
 		x.log.Warn("refused push not reported", "error", err)
 		return
 	}
-	x.shown.Store(true)
+	x.progressShown.Store(true)
 }
 
 // HandOver hands a request that has used up its rounds to a person: it writes the report, then sets labels. runs has the runs of
 // this host; if it is empty, the report is not changed. mark is the mark of the issue's report.
 func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.History, rounds int, mark string) error {
 	if last, ok := runs.Last(); ok {
-		in := r.input(last)
+		in := r.reportInput(last)
 		in.Earlier = runs
 		text := tracker.Report{Run: last.ID, Mark: mark, Body: report.HandOver(in, f, rounds)}
 		if err := r.c.Tracker.Report(ctx, f.Key, text); err != nil {
@@ -166,7 +166,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 		return s, nil
 	case x.claim.Lost(err):
 		return s, nil
-	case x.gone(ctx, err):
+	case x.issueIsGone(ctx, err):
 		s.Tries, s.Facts.Gone = 0, true
 		if v := decide.Verdict(s.Facts); v.Outcome == journal.Superseded && s.Verdict.Outcome != journal.Superseded {
 			s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("it had been %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
@@ -176,7 +176,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 		if !publish.Outage(err) {
 			s.Tries++
 		}
-		return s, &deferral{err, !x.stop.alone()}
+		return s, &deferral{err, !x.stop.onlyThisRun()}
 	case x.stop.Is(journal.StopShutdown):
 		return s, &deferral{error: err}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
@@ -194,8 +194,8 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 	return s, nil
 }
 
-// gone reports whether the issue does not exist any more.
-func (x *execution) gone(ctx context.Context, err error) bool {
+// issueIsGone reports whether the issue does not exist any more.
+func (x *execution) issueIsGone(ctx context.Context, err error) bool {
 	if x.run.Kind != journal.KindIssue || !errors.Is(err, tracker.ErrNotFound) {
 		return false
 	}

@@ -34,14 +34,14 @@ type execution struct {
 	events *events.Log
 	spend  *spending.Account
 	watched
-	unsaved atomic.Bool // a failed write of the journal was reported
+	saveFailureReported atomic.Bool // a failed write of the journal was reported
 
-	prepared                   // set by the stage Prepare; for a run that has died, by resume
-	asked     bool             // the agent was asked to reword its commit messages
-	invisible int              // characters removed from the text
-	unmerge   func()           // releases the merge lock, which Verify takes for Publish; nil: not held
-	earlier   []journal.Record // the ended runs, for reports
-	result    Result
+	prepared                       // set by the stage Prepare; for a run that has died, by resume
+	askedToReword bool             // the agent was asked to reword its commit messages
+	invisible     int              // characters removed from the text
+	unlockMerges  func()           // releases the merge lock, which Verify takes for Publish; nil: not held
+	earlier       []journal.Record // the ended runs, for reports
+	result        Result
 }
 
 // stage is a function from one state to the next. An error defers the run to the next sweep, at this stage.
@@ -66,7 +66,7 @@ func stages() []stage {
 // pipeline takes the state through the remaining stages.
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
 	ctx = tracker.WithWait(ctx, x.events.Waiting)
-	defer x.freeMerges()
+	defer x.releaseMergeLock()
 	defer func() { x.space.Forget() }()
 	defer x.dropHostFiles(ctx)
 	s, from := x.resume(ctx, s)
@@ -80,7 +80,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			free()
 			ctx, free = x.stop.onlySave(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
 		}
-		next, err := x.enter(ctx, stage, s)
+		next, err := x.beginStage(ctx, stage, s)
 		if err != nil {
 			return x.deferRun(ctx, next, err)
 		}
@@ -89,8 +89,8 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 	return x.end(ctx, s)
 }
 
-// enter stores that a stage begins, and does the stage.
-func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+// beginStage stores that a stage begins, and does the stage.
+func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
 		x.events.Emit(journal.Event{
 			Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
@@ -102,8 +102,8 @@ func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (jo
 		return s, &deferral{err, true} // an effect that cannot be undone needs a record
 	}
 	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
-	s, err := x.do(ctx, stage, s)
-	s.Facts.At, s.Facts.Usage = time.Now(), x.used(stage.name, s.Facts.Usage)
+	s, err := x.doStage(ctx, stage, s)
+	s.Facts.At, s.Facts.Usage = time.Now(), x.addLaterUsage(stage.name, s.Facts.Usage)
 	if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
 		s.Verdict = decide.Verdict(s.Facts)
 	}
@@ -113,9 +113,9 @@ func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (jo
 	return s, err
 }
 
-// do does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
+// doStage does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
 // remote.
-func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.stopped(ctx) { // no agent has begun
 		return x.cut(ctx, s, stage.name), nil
 	}
@@ -124,7 +124,7 @@ func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journ
 	case stage.name.Before(journal.StageVerify):
 		ctx, cancel = x.stop.untilUrgent(ctx)
 	case journal.StagePublish.Before(stage.name):
-		ctx, cancel = x.stop.remote(ctx)
+		ctx, cancel = x.stop.forRemote(ctx)
 	}
 	defer cancel()
 	return stage.do(x, ctx, s)
@@ -132,11 +132,11 @@ func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journ
 
 // save stores the redacted state. After a failure the run continues, but does nothing outward: no later process would know of it.
 func (x *execution) save(ctx context.Context, s journal.State) error {
-	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
-	ctx, done := x.stop.saving(ctx)
+	s.Shown, s.Facts.Edited = s.Shown || x.progressShown.Load(), s.Facts.Edited || x.edited.Load()
+	ctx, done := x.stop.forSaving(ctx)
 	defer done()
 	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
-	if err != nil && !x.unsaved.Swap(true) {
+	if err != nil && !x.saveFailureReported.Swap(true) {
 		x.log.Error("journal not written", "error", err)
 		x.events.Warn(err.Error())
 	}
@@ -146,7 +146,7 @@ func (x *execution) save(ctx context.Context, s journal.State) error {
 // cut records at which stage the run was cut short, and why.
 func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
 	s.Facts.Cut = at
-	halt.Note(&s.Facts, x.stop.why(ctx))
+	halt.Note(&s.Facts, x.stop.reason(ctx))
 	return s
 }
 
@@ -173,7 +173,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // if the engine is still away, the next run reports it
 	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !imported {
 		x.result.Unavailable = &UnavailableError{
-			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen,
+			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.openErr,
 		}
 	}
 	return s

@@ -23,12 +23,12 @@ import (
 
 // prepared is the place where the run works.
 type prepared struct {
-	base    worktree.Base        // start of the work; a rebase moves it
-	there   map[string]string    // see worktree.Spec.There
-	moved   bool                 // base is newer than at the start of this process; for reports
-	space   *workspace.Workspace // nil: no tree was made or found
-	made    *workspace.Made      // files of the user's host commands
-	notOpen error                // why the sandbox did not open
+	base      worktree.Base        // start of the work; a rebase moves it
+	there     map[string]string    // see worktree.Spec.There
+	baseMoved bool                 // base is newer than at the start of this process; for reports
+	space     *workspace.Workspace // nil: no tree was made or found
+	hostFiles *workspace.Made      // files of the user's host commands
+	openErr   error                // why the sandbox did not open
 }
 
 // prepare makes the tree and opens the sandbox.
@@ -55,7 +55,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
 		fresh = x.space.Answers(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
-	s.Facts.Open, x.notOpen = faultOf(err, fresh), err
+	s.Facts.Open, x.openErr = faultOf(err, fresh), err
 	if s.Facts.Open.Away() {
 		x.result.Unavailable = err
 	}
@@ -69,7 +69,7 @@ func (e *openError) Unwrap() error { return e.error }
 
 // open makes the tree and opens the sandbox in it. A merge by a person opens none: its gate runs on a clean checkout.
 func (x *execution) open(ctx context.Context) error {
-	waiting, enough := x.stop.beginning(ctx) // for a remote
+	waiting, enough := x.stop.forPreparing(ctx) // for a remote
 	defer enough()
 	if err := x.chooseBase(ctx, waiting); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (x *execution) open(ctx context.Context) error {
 	if err := x.copyIn(ctx); err != nil {
 		return err
 	}
-	if err := x.before(ctx); err != nil {
+	if err := x.runHostCommands(ctx); err != nil {
 		return err
 	}
 	if err := x.space.Open(ctx); err != nil {
@@ -184,34 +184,34 @@ func (x *execution) checkStart(ctx context.Context) error {
 	return err
 }
 
-// before runs the user's host commands and copies the files that they make into the run's tree, if it has one.
-func (x *execution) before(ctx context.Context) error {
+// runHostCommands runs the user's host commands and copies the files that they make into the run's tree, if it has one.
+func (x *execution) runHostCommands(ctx context.Context) error {
 	if x.space.Tree == nil {
 		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
 	}
 	if err := x.makeHostFiles(ctx); err != nil || x.space.Tree.Used() {
 		return err
 	}
-	return x.made.Into(ctx, x.space.Tree)
+	return x.hostFiles.Into(ctx, x.space.Tree)
 }
 
 func (x *execution) hostCommands() workspace.Before {
 	return workspace.Before{
-		Run: x.run.ID, Key: x.run.Key, Base: x.base, Facts: x.environment(), Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Run: x.run.ID, Key: x.run.Key, Base: x.base, Env: x.environment(), Interrupt: x.stop.Done, Stream: x.events.Stream,
 	}
 }
 
 // makeHostFiles runs the host commands unless this process has run them for this run.
 func (x *execution) makeHostFiles(ctx context.Context) (err error) {
-	if x.made == nil {
-		x.made, err = x.r.spaces.Prepare(ctx, x.hostCommands())
+	if x.hostFiles == nil {
+		x.hostFiles, err = x.r.spaces.Prepare(ctx, x.hostCommands())
 	}
 	return err
 }
 
 // dropHostFiles removes the checkout of the host commands.
 func (x *execution) dropHostFiles(ctx context.Context) {
-	if err := x.made.Drop(ctx); err != nil {
+	if err := x.hostFiles.Drop(ctx); err != nil {
 		x.log.Warn("checkout of the host commands not removed", "error", err)
 	}
 }
@@ -285,7 +285,7 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	case s.Stage.Before(journal.StageVerify):
 		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
 		return s, journal.StageVerify
-	case s.Stage == journal.StagePublish && s.Published == "" && x.pushed(s):
+	case s.Stage == journal.StagePublish && s.Published == "" && x.isPushed(s):
 		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
 	case s.Stage == journal.StagePublish && s.Published == "":
 		return s, journal.StageVerify // the base may have moved, and the merge lock is gone

@@ -25,13 +25,13 @@ func (x *execution) publishable(s journal.State) bool {
 	case journal.Succeeded:
 		return s.Commits > 0
 	case journal.GateFailed:
-		return s.Commits > 0 && x.outward(s)
+		return s.Commits > 0 && x.publishesOutward(s)
 	}
 	return false
 }
 
-// outward reports whether publishing moves the commits beyond the run's own branch.
-func (x *execution) outward(s journal.State) bool {
+// publishesOutward reports whether publishing moves the commits beyond the run's own branch.
+func (x *execution) publishesOutward(s journal.State) bool {
 	switch x.run.Settings.Publish {
 	case journal.PublishMerge: // without a person, changed checks do not merge
 		return x.run.Merges(decide.Verdict(s.Facts))
@@ -48,7 +48,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 	if err != nil {
 		return s, err
 	}
-	x.freeMerges()
+	x.releaseMergeLock()
 	s.Warnings = addNotices(s.Warnings, x.space.Close(ctx, x.run.Keep)...)
 	if x.space != nil && x.space.Tree != nil {
 		if s.Unclosed = x.space.Unclosed; x.run.Keep || x.space.Tree.Unsaved() {
@@ -84,7 +84,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 		}
 		moved := errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge
 		if x.claim.Lost(err) || !moved || try == mergeRetries {
-			return x.notPublished(ctx, s, err)
+			return x.handlePublishError(ctx, s, err)
 		}
 		if s, err = x.verify(ctx, s); err != nil {
 			s.Stage = journal.StageVerify
@@ -95,19 +95,19 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 
 // tryToPublish publishes the commits if the run still may.
 func (x *execution) tryToPublish(ctx context.Context, s journal.State) (journal.State, error) {
-	there, done := x.stop.remote(ctx)
+	there, done := x.stop.forRemote(ctx)
 	defer done()
-	if x.stop.killed || x.outward(s) && !x.mayPublish(there) {
+	if x.stop.killed || x.publishesOutward(s) && !x.mayPublish(there) {
 		return x.cut(ctx, s, journal.StagePublish), nil
 	}
-	err := x.readIssue(there)
+	err := x.checkIssue(there)
 	if x.stop.Is(journal.StopSuperseded) {
 		return x.cut(ctx, s, journal.StagePublish), nil
 	}
 	s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
-	outward := x.outward(s)
+	outward := x.publishesOutward(s)
 	if !outward || !publish.Unreachable(err) {
-		err = x.prove(there, &s, outward)
+		err = x.signProof(there, &s, outward)
 	}
 	if err != nil || !outward {
 		return s, err
@@ -120,8 +120,8 @@ func (x *execution) tryToPublish(ctx context.Context, s journal.State) (journal.
 	return s, nil
 }
 
-// notPublished turns an error of publishing into facts, a warning, or a deferral.
-func (x *execution) notPublished(ctx context.Context, s journal.State, err error) (journal.State, error) {
+// handlePublishError turns an error of publishing into facts, a warning, or a deferral.
+func (x *execution) handlePublishError(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case x.claim.Lost(err):
 		return x.cut(ctx, s, journal.StagePublish), nil
@@ -139,14 +139,14 @@ func (x *execution) notPublished(ctx context.Context, s journal.State, err error
 		s.Facts.Conflict = err.Error()
 		return s, nil
 	case x.claim.Held() && ctx.Err() == nil:
-		return x.fault(s, err)
+		return x.handleFault(s, err)
 	}
 	return x.cut(ctx, s, journal.StagePublish), nil
 }
 
-// prove signs the statement about the commits to be published. Only if the remote is unreachable or ctx has ended it is tried
+// signProof signs the statement about the commits to be published. Only if the remote is unreachable or ctx has ended it is tried
 // again.
-func (x *execution) prove(ctx context.Context, s *journal.State, outward bool) error {
+func (x *execution) signProof(ctx context.Context, s *journal.State, outward bool) error {
 	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || outcome(*s) != journal.Succeeded {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (x *execution) publishOnce(ctx context.Context, s *journal.State) (err erro
 	}
 	done := *s
 	done.Published, done.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
-	if err = x.push(ctx, x.input(done)); err == nil {
+	if err = x.push(ctx, x.reportInput(done)); err == nil {
 		s.Published = done.Published
 	}
 	return err
@@ -182,10 +182,10 @@ func (x *execution) mayPublish(ctx context.Context) bool {
 	return x.claim.MayPublish(ctx, pushFirst)
 }
 
-// pushed reports whether, by the claim's record, the commits are pushed already: ralph died right after the push.
-func (x *execution) pushed(s journal.State) bool {
+// isPushed reports whether, by the claim's record, the commits are pushed already: ralph died right after the push.
+func (x *execution) isPushed(s journal.State) bool {
 	d, pending := x.claim.Pending()
-	is := x.publishable(s) && x.outward(s) && x.run.Settings.Publish == journal.PublishBranch
+	is := x.publishable(s) && x.publishesOutward(s) && x.run.Settings.Publish == journal.PublishBranch
 	return is && pending && d.Tip == s.Tip && d.Outcome == string(outcome(s))
 }
 
@@ -214,7 +214,7 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 
 // request pushes the branch, and opens its pull or merge request or updates the open one.
 func (x *execution) request(ctx context.Context, s *journal.State) error {
-	in := x.input(*s)
+	in := x.reportInput(*s)
 	err := x.c.Requests.KeepOpen(ctx, x.c.Tracker, x.run.Branch, in.Record.Verdict)
 	if err == nil {
 		err = x.push(ctx, in)
@@ -243,17 +243,17 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	return nil
 }
 
-// input returns the data for the run's reports.
-func (x *execution) input(s journal.State) report.Input {
+// reportInput returns the data for the run's reports.
+func (x *execution) reportInput(s journal.State) report.Input {
 	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
 	s.Verdict = decide.Verdict(s.Facts)
-	in := x.r.input(journal.Record{Run: x.run, State: s})
+	in := x.r.reportInput(journal.Record{Run: x.run, State: s})
 	in.Earlier, in.Issue, in.Invisible, in.Unfit = x.earlier, x.task.Issue, x.invisible, x.stop.Unfit()
 	return in
 }
 
-// input returns the data that all reports need.
-func (r *Runner) input(rec journal.Record) report.Input {
+// reportInput returns the data that all reports need.
+func (r *Runner) reportInput(rec journal.Record) report.Input {
 	_, forge := tracker.As[tracker.Requester](r.c.Tracker)
 	_, commands := tracker.As[tracker.Commander](r.c.Tracker)
 	return report.Input{

@@ -31,13 +31,13 @@ import (
 
 // Runner does runs. Make one with New. It is safe for concurrent use.
 type Runner struct {
-	c       Config
-	host    string
-	process string // start token of this process
-	policy  publish.Policy
-	opened  atomic.Bool // a sandbox has opened, so a later failure affects only its own run
-	events  *events.Source
-	look    atomic.Pointer[chan struct{}] // closed by the next Look
+	c            Config
+	host         string
+	process      string // start token of this process
+	policy       publish.Policy
+	opened       atomic.Bool // a sandbox has opened, so a later failure affects only its own run
+	events       *events.Source
+	checkRequest atomic.Pointer[chan struct{}] // closed by the next Look
 
 	admission *admission.Desk
 	lot       *parking.Lot
@@ -69,7 +69,7 @@ func New(c Config) (*Runner, error) {
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	state := c.Repo.StateDir()
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Had: c.Had,
+		Repo: c.Repo, Agents: c.Agents(), Reviewer: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, EarlierProvider: c.EarlierProvider,
 		Env: c.Env, Network: c.Network, Limits: c.Limits, Homes: c.KeptHomes(), Mounts: c.Mounts, Before: c.Before,
 		Timers: c.Timers, StopGrace: c.StopGrace, Secrets: c.Secrets, Log: c.Log,
 		Disk: &disk.Guard{Place: state, Also: c.Repo.Git().Common(), Floor: c.MinFree, Freeing: c.Repo.Freeing},
@@ -94,7 +94,7 @@ func New(c Config) (*Runner, error) {
 	r.events = &events.Source{Pool: c.Name, Secrets: c.Secrets, Emit: c.Emit}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.trees = &tree.Maker{Config: &r.c, Spaces: spaces}
-	r.look.Store(new(make(chan struct{})))
+	r.checkRequest.Store(new(make(chan struct{})))
 	return r, nil
 }
 

@@ -21,11 +21,11 @@ import (
 // A stage gets the run's context and derives one for each step that waits. Which one depends on what the step may cost.
 type stopping struct {
 	*halt.Switch
-	kill   context.CancelCauseFunc // ends the run's context
-	urgent context.Context         // nil: never ends
-	early  <-chan struct{}         // nil: never closed
-	last   time.Duration           // limit for a remote, once early is closed
-	ending workspace.Ending        // limits of imports and of saving
+	kill          context.CancelCauseFunc // ends the run's context
+	urgent        context.Context         // nil: never ends
+	early         <-chan struct{}         // nil: never closed
+	maxRemoteWait time.Duration           // limit for a remote, once early is closed
+	ending        workspace.Ending        // limits of imports and of saving
 
 	killed bool  // only saving the work is left
 	cause  error // the reason, once killed is set
@@ -34,7 +34,7 @@ type stopping struct {
 // newStopping returns the stopping of a task and the run's context, which derives from ctx, the context of Do. The caller calls
 // free at the end of the run.
 func newStopping(ctx context.Context, task Task, c *Config) (s *stopping, run context.Context, free func()) {
-	s = &stopping{Switch: halt.New(), urgent: task.Urgent, last: c.LastWait, ending: workspace.Ending{Grace: c.StopGrace, Now: ctx.Done()}}
+	s = &stopping{Switch: halt.New(), urgent: task.Urgent, maxRemoteWait: c.LastWait, ending: workspace.Ending{Grace: c.StopGrace, Now: ctx.Done()}}
 	if task.Early != nil {
 		s.early = task.Early.Done()
 	}
@@ -62,47 +62,47 @@ func (s *stopping) untilUrgent(ctx context.Context) (context.Context, context.Ca
 	return workspace.EndedBy(ctx, s.urgent)
 }
 
-// remote bounds waiting for a remote or a tracker while the work is safe. Its end counts as an outage, and the next sweep
+// forRemote bounds waiting for a remote or a tracker while the work is safe. Its end counts as an outage, and the next sweep
 // continues.
-func (s *stopping) remote(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *stopping) forRemote(ctx context.Context) (context.Context, context.CancelFunc) {
 	asked, cancel := workspace.Waiting(ctx, s.Done, s.ending.Grace)
-	limited, free := workspace.Waiting(asked, s.early, max(s.last, s.ending.Grace)) // Early ends with Soft, too
+	limited, free := workspace.Waiting(asked, s.early, max(s.maxRemoteWait, s.ending.Grace)) // Early ends with Soft, too
 	return limited, func() { free(); cancel() }
 }
 
-// saving bounds work that has to be done although ctx has ended.
-func (s *stopping) saving(ctx context.Context) (context.Context, context.CancelFunc) {
+// forSaving bounds work that has to be done although ctx has ended.
+func (s *stopping) forSaving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return s.ending.Hurried(ctx)
 }
 
-// beginning is remote for the time before there is any work: the context also ends as soon as the run is asked to end.
-func (s *stopping) beginning(ctx context.Context) (context.Context, context.CancelFunc) {
+// forPreparing is forRemote for the time before there is any work: the context also ends as soon as the run is asked to end.
+func (s *stopping) forPreparing(ctx context.Context) (context.Context, context.CancelFunc) {
 	asked, cancel := s.untilAsked(ctx)
-	limited, free := s.remote(asked)
+	limited, free := s.forRemote(asked)
 	return limited, func() { free(); cancel() }
 }
 
-// leaving is saving for releasing the claim, and waits no longer than remote.
-func (s *stopping) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+// forRelease is forSaving for releasing the claim, and waits no longer than forRemote.
+func (s *stopping) forRelease(ctx context.Context) (context.Context, context.CancelFunc) {
 	leaving, cancel := s.ending.Leaving(ctx)
-	limited, free := s.remote(leaving)
+	limited, free := s.forRemote(leaving)
 	return limited, func() { free(); cancel() }
 }
 
 // onlySave notes that the run was killed. It returns the context of the remaining stages.
 func (s *stopping) onlySave(ctx context.Context) (context.Context, context.CancelFunc) {
 	s.killed, s.cause = true, context.Cause(ctx)
-	return s.saving(ctx)
+	return s.forSaving(ctx)
 }
 
-// alone reports whether only this run is asked to end. Then its short time for the remote says nothing about other runs.
-func (s *stopping) alone() bool { return s.Cause() != nil && !s.Is(journal.StopShutdown) }
+// onlyThisRun reports whether only this run is asked to end. Then its short time for the remote says nothing about other runs.
+func (s *stopping) onlyThisRun() bool { return s.Cause() != nil && !s.Is(journal.StopShutdown) }
 
 // stopped reports whether the run is asked to end, or killed.
 func (s *stopping) stopped(ctx context.Context) bool { return s.Cause() != nil || ctx.Err() != nil }
 
-// why returns the reason for the stop: that of the request to end or, without one, the cause of a context that has ended.
-func (s *stopping) why(ctx context.Context) error {
+// reason returns the reason for the stop: that of the request to end or, without one, the cause of a context that has ended.
+func (s *stopping) reason(ctx context.Context) error {
 	if cause := s.Cause(); cause != nil {
 		return cause
 	}

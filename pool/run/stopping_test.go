@@ -16,7 +16,7 @@ func TestWhatEachStopEnds(t *testing.T) {
 	const grace, last, never = 20 * time.Second, 3 * time.Minute, time.Hour
 	steps := map[string]func(*stopping, context.Context) (context.Context, context.CancelFunc){
 		"asked": (*stopping).untilAsked, "grace": (*stopping).untilGrace, "urgent": (*stopping).untilUrgent,
-		"remote": (*stopping).remote, "saving": (*stopping).saving, "leaving": (*stopping).leaving,
+		"remote": (*stopping).forRemote, "saving": (*stopping).forSaving, "leaving": (*stopping).forRelease,
 	}
 	for name, want := range map[string]map[string]time.Duration{
 		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},

@@ -46,7 +46,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	case x.stop.stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	return x.fault(s, err)
+	return x.handleFault(s, err)
 }
 
 // countChanges counts the changed files and lines, for reports.
@@ -70,12 +70,12 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 	}
 	base, err := x.c.Repo.Base(ctx, x.run.Base)
 	if err != nil {
-		return x.fault(s, err)
+		return x.handleFault(s, err)
 	}
 	if x.run.Settings.Publish == journal.PublishMerge {
 		merged, err := x.c.Repo.Contains(ctx, base.Commit, s.Tip)
 		if err != nil {
-			return x.fault(s, err)
+			return x.handleFault(s, err)
 		}
 		if merged { // the run died after the merge
 			s.Published, s.Facts.Done = "merged into "+base.Name, true
@@ -83,7 +83,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		}
 	}
 	unproved := s.Facts.Retest == nil && x.run.Settings.Checks.Proof == journal.ProvingRequire
-	if x.outward(s) || x.unverified(s) || unproved || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
+	if x.publishesOutward(s) || x.needsGate(s) || unproved || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil
 	}
@@ -93,7 +93,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		s, err = x.readChecks(ctx, s, base)
 	}
 	if err != nil {
-		return x.fault(s, err)
+		return x.handleFault(s, err)
 	}
 	return s, nil
 }
@@ -125,7 +125,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		}
 	}
 	if imported && !crashed && !x.stop.killed {
-		s = x.after(ctx, s)
+		s = x.runAfterCommands(ctx, s)
 	}
 	s.Warnings = addNotices(s.Warnings, w.Shut(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
@@ -156,7 +156,7 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing
 		got, err := w.Tree.Imported(ctx)
 		if err != nil {
-			return x.fault(s, err)
+			return x.handleFault(s, err)
 		}
 		w.Last = got
 	}
@@ -166,7 +166,7 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 		var err error
 		s.Facts.Unchanged, err = x.c.Repo.Spans().Unchanged(ctx, x.base.Commit, s.Tip)
 		if err != nil && !git.Failed(err) { // git fails for unrelated histories
-			return x.fault(s, err)
+			return x.handleFault(s, err)
 		}
 	}
 	if links := w.Last.Gitlinks; len(links) > 0 {
@@ -180,12 +180,12 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 	return s, nil
 }
 
-// fault handles an error of verifying or publishing: a later sweep tries again; after MaxTries the error becomes a fact.
-func (x *execution) fault(s journal.State, err error) (journal.State, error) {
+// handleFault handles an error of verifying or publishing: a later sweep tries again; after MaxTries the error becomes a fact.
+func (x *execution) handleFault(s journal.State, err error) (journal.State, error) {
 	away := publish.Outage(err)
 	switch {
 	case away || x.stop.Is(journal.StopShutdown): // not counted
-		return s, &deferral{err, away && !x.stop.alone()}
+		return s, &deferral{err, away && !x.stop.onlyThisRun()}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
 		return s, &deferral{err, publish.Unreachable(err)}
@@ -218,7 +218,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		}
 		s = moved
 	}
-	there, cancel := x.stop.remote(ctx)
+	there, cancel := x.stop.forRemote(ctx)
 	defer cancel()
 	if s, err = x.rewriteCommits(there, s); err != nil {
 		return s, err
@@ -248,7 +248,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 
 // rewriteCommits rewrites the commits to the configured author, committer and trailers, before they are checked.
 func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journal.State, error) {
-	acting := len(x.space.Last.Acting) > 0 && x.outward(s)
+	acting := len(x.space.Last.Acting) > 0 && x.publishesOutward(s)
 	if !acting && !x.space.Last.Controls && x.space.Tree.Spec().Identity.IsZero() {
 		return s, nil
 	}
@@ -271,7 +271,7 @@ func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journa
 
 // rebase takes the merge lock and rebases the commits onto the base's present tip. The run holds the lock until it has published.
 func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
-	if err := x.lockMerges(ctx); err != nil {
+	if err := x.takeMergeLock(ctx); err != nil {
 		return s, err
 	}
 	base, err := x.c.Repo.Base(ctx, x.base.Ref)
@@ -290,34 +290,34 @@ func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State,
 	if err != nil {
 		return s, err
 	}
-	x.base, x.moved, s.Tip = base, true, tip
+	x.base, x.baseMoved, s.Tip = base, true, tip
 	if s.Verified.Tip != tip || s.Verified.Base != base.Commit {
 		s.Facts.Verify, s.Facts.Watch = nil, nil
 	}
 	return s, nil
 }
 
-func (x *execution) lockMerges(ctx context.Context) error {
-	if x.unmerge != nil {
+func (x *execution) takeMergeLock(ctx context.Context) error {
+	if x.unlockMerges != nil {
 		return nil
 	}
 	waiting, enough := x.stop.untilAsked(ctx)
 	defer enough()
 	unlock, err := x.c.Repo.LockMerges(waiting)
-	x.unmerge = unlock
+	x.unlockMerges = unlock
 	return err
 }
 
-func (x *execution) freeMerges() {
-	if x.unmerge != nil {
-		x.unmerge()
-		x.unmerge = nil
+func (x *execution) releaseMergeLock() {
+	if x.unlockMerges != nil {
+		x.unlockMerges()
+		x.unlockMerges = nil
 	}
 }
 
-// unverified reports whether the gate has still to pass on a clean checkout of the tip. Even with GateOnWorktree that is so after
+// needsGate reports whether the gate has still to pass on a clean checkout of the tip. Even with GateOnWorktree that is so after
 // a rebase: the rebased commits have passed no gate in the worktree.
-func (x *execution) unverified(s journal.State) bool {
+func (x *execution) needsGate(s journal.State) bool {
 	c := x.run.Settings.Checks
 	return len(c.Gate) > 0 && (c.Clean || s.Tip != s.Facts.Tip) && s.Verified.Tip != s.Tip
 }
@@ -327,7 +327,7 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 	if s.Verified.Base != x.base.Commit {
 		s.Verified = journal.Verified{}
 	}
-	if !x.unverified(s) {
+	if !x.needsGate(s) {
 		if v := s.Verified; v.Tip == s.Tip && v.At.Before(x.run.Started) {
 			at := v.At.Local().Format(time.DateTime)
 			x.events.Emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("the gate passed on %.12s at %s and is not run again", v.Tip, at)})
@@ -341,7 +341,7 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 	if err != nil {
 		return s, err
 	}
-	s.Facts.Verify = &journal.Verification{Tip: s.Tip, Base: x.base.Name, Checks: got.Checks, Setup: got.Setup, Rebase: x.moved}
+	s.Facts.Verify = &journal.Verification{Tip: s.Tip, Base: x.base.Name, Checks: got.Checks, Setup: got.Setup, Rebase: x.baseMoved}
 	s.Facts.Watch = watch
 	if s.Facts.Verify.Passed() {
 		want.At = time.Now()

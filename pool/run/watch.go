@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	stopPoll = 500 * time.Millisecond // interval of polling for a request to stop
-	lookTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after Look
-	lookGap  = 10 * time.Second       // minimum time between looks after Look: on a forge ralph's own changes cause some, too
+	stopPoll       = 500 * time.Millisecond // interval of polling for a request to stop
+	briefCheckTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after Look
+	minCheckGap    = 10 * time.Second       // minimum time between looks after Look: on a forge ralph's own changes cause some, too
 )
 
 // watched has what the watcher has found out about the issue and shown on it.
 type watched struct {
-	edited atomic.Bool // the issue differs from the snapshot
-	shown  atomic.Bool // the issue has a note of progress
-	quiet  func()      // stops the notes of progress, and waits for one that is being written
+	edited        atomic.Bool // the issue differs from the snapshot
+	progressShown atomic.Bool // the issue has a note of progress
+	stopProgress  func()      // stops the notes of progress, and waits for one that is being written
 }
 
 // watch watches a run until ctx ends: it renews the claim, has the disk watched, reports progress, and checks whether the issue
@@ -36,26 +36,26 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 			x.stop.kill(halt.Error(journal.StopClaimLost, ""))
 		}
 	})
-	look := x.r.look.Load()
-	watching.Go(func() { x.watchIssue(ctx, look) })
+	checkNow := x.r.checkRequest.Load()
+	watching.Go(func() { x.watchIssue(ctx, checkNow) })
 	waiting, quiet := context.WithCancelCause(ctx)
-	reported, about := make(chan struct{}), x.input(journal.State{})
+	reported, about := make(chan struct{}), x.reportInput(journal.State{})
 	watching.Go(func() {
 		defer close(reported)
 		x.reportProgress(ctx, waiting, about)
 	})
-	x.quiet = func() {
+	x.stopProgress = func() {
 		quiet(nil)
 		<-reported
 	}
 	return func() { watching.Wait(); unneeded() }
 }
 
-// Look makes all runs in progress look at their issues soon.
-func (r *Runner) Look() { close(*r.look.Swap(new(make(chan struct{})))) }
+// CheckIssues makes all runs in progress look at their issues soon.
+func (r *Runner) CheckIssues() { close(*r.checkRequest.Swap(new(make(chan struct{})))) }
 
 // watchIssue checks the issue and requests to stop. The next Look closes look.
-func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
+func (x *execution) watchIssue(ctx context.Context, checkNow *chan struct{}) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
 	asked := time.NewTicker(stopPoll)
@@ -66,29 +66,29 @@ func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-*look:
-			look = x.r.look.Load()
+		case <-*checkNow:
+			checkNow = x.r.checkRequest.Load()
 			if soon == nil {
-				soon = time.After(time.Until(last.Add(lookGap)))
+				soon = time.After(time.Until(last.Add(minCheckGap)))
 			}
 		case <-soon:
 			soon, last = nil, time.Now()
-			x.lookBriefly(ctx)
+			x.checkIssueBriefly(ctx)
 		case <-reconcile.C:
-			x.reconcile(ctx)
+			x.refreshIssue(ctx)
 		case <-asked.C:
 			if x.events.StopRequested() && !x.stop.Is(journal.StopAsked) {
-				x.lookBriefly(ctx) // a person who closes the issue also requests the stop
+				x.checkIssueBriefly(ctx) // a person who closes the issue also requests the stop
 				x.stop.Stop(halt.Error(journal.StopAsked, ""))
 			}
 		}
 	}
 }
 
-func (x *execution) lookBriefly(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+func (x *execution) checkIssueBriefly(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, briefCheckTime)
 	defer cancel()
-	x.reconcile(ctx)
+	x.refreshIssue(ctx)
 }
 
 // reportProgress writes the run's progress on the issue from time to time, when it has changed, until waiting ends.
@@ -107,7 +107,7 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 		if err := x.writeReport(ctx, text); err != nil {
 			x.log.Warn("progress not reported", "error", err)
 		} else {
-			x.shown.Store(true)
+			x.progressShown.Store(true)
 		}
 		select {
 		case <-waiting.Done():
@@ -117,15 +117,15 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 	}
 }
 
-// reconcile reads the issue during a run. A failure to read it changes nothing.
-func (x *execution) reconcile(ctx context.Context) {
-	if err := x.readIssue(ctx); err != nil {
+// refreshIssue reads the issue during a run. A failure to read it changes nothing.
+func (x *execution) refreshIssue(ctx context.Context) {
+	if err := x.checkIssue(ctx); err != nil {
 		x.log.Debug("issue not refreshed", "error", err)
 	}
 }
 
-// readIssue stops the run if its issue was closed, unlabelled or blocked.
-func (x *execution) readIssue(ctx context.Context) error {
+// checkIssue stops the run if its issue was closed, unlabelled or blocked.
+func (x *execution) checkIssue(ctx context.Context) error {
 	if x.run.Kind != journal.KindIssue || x.task.Unfit == nil {
 		return nil
 	}

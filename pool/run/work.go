@@ -99,7 +99,7 @@ func (x *execution) useUnpublished(ctx context.Context, s *journal.State) bool {
 	f, was := &s.Facts, old.Facts
 	f.End, f.Message, f.Commits, f.Tip, f.Gate, f.GateRan = was.End, was.Message, was.Commits, was.Tip, was.Gate, was.GateRan
 	s.Tip, s.Commits = old.Tip, old.Commits
-	if x.space.Tree.Start() == old.Tip && x.passed(ctx) {
+	if x.space.Tree.Start() == old.Tip && x.gateHasPassed(ctx) {
 		s.Verified, f.Verify, f.Watch, f.Retest, f.Review = old.Verified, was.Verify, was.Watch, was.Retest, was.Review
 	}
 	if !x.run.Settings.Attended {
@@ -144,10 +144,10 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
-				x.storeSaid(ctx, s, "")
+				x.storeDoneTip(ctx, s, "")
 				x.markInUse(ctx)
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
-				x.spent(ctx, s, e)
+				x.storeUsage(ctx, s, e)
 			}
 			x.events.Observe(e, journal.PlaceWorktree)
 		},
@@ -170,8 +170,8 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 	return x.r.lot.Turns(chain), nil
 }
 
-// after runs the commands of `after`. At a shutdown they have the same grace period as an agent.
-func (x *execution) after(ctx context.Context, s journal.State) journal.State {
+// runAfterCommands runs the commands of `after`. At a shutdown they have the same grace period as an agent.
+func (x *execution) runAfterCommands(ctx context.Context, s journal.State) journal.State {
 	ctx, cancel := x.stop.untilGrace(ctx)
 	defer cancel()
 	ctx, hasten := x.stop.untilUrgent(ctx)
@@ -185,27 +185,27 @@ func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 
 // judgeWork runs the retest and the review while the agent can still fix their findings.
 func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
-	for _, look := range []func(context.Context, *journal.State) (told, err error){x.retest, x.review} {
-		told, err := look(ctx, s)
+	for _, look := range []func(context.Context, *journal.State) (findings, err error){x.retest, x.review} {
+		findings, err := look(ctx, s)
 		if err != nil && !x.stop.stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
-		if err != nil || told != nil {
-			return told
+		if err != nil || findings != nil {
+			return findings
 		}
 	}
 	return nil
 }
 
-// review lets a second agent review the commits, if the configuration asks for that. told is feedback for the first agent.
-func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
+// review lets a second agent review the commits, if the configuration asks for that. findings is feedback for the first agent.
+func (x *execution) review(ctx context.Context, s *journal.State) (findings, err error) {
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	counted := x.space.Meter.Used()
 	defer func() { x.spend.Includes(x.space.Meter.Used().Less(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Left(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Interrupt: x.stop.Done, Stream: x.events.Stream,
-		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
+		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.storeUsage(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
 }
 
@@ -257,9 +257,9 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	return work, err
 }
 
-// storeSaid stores the tip at which the agent says that it is done. If its checks are cut short, the next run needs no agent for
-// them.
-func (x *execution) storeSaid(ctx context.Context, s *journal.State, tip string) {
+// storeDoneTip stores the tip at which the agent says that it is done. If its checks are cut short, the next run needs no agent
+// for them.
+func (x *execution) storeDoneTip(ctx context.Context, s *journal.State, tip string) {
 	if s.Facts.Said != tip {
 		s.Facts.Said = tip
 		_ = x.save(ctx, *s) // on failure the next stage saves again
@@ -269,8 +269,8 @@ func (x *execution) storeSaid(ctx context.Context, s *journal.State, tip string)
 // accept refuses incomplete commits, commits that cannot be merged and, once, commit messages that would act on a forge. If the
 // agent does not change those messages, the end of the run rewrites them.
 func (x *execution) accept(ctx context.Context, s *journal.State) error {
-	reword := !x.asked && x.run.Kind == journal.KindIssue
-	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
+	reword := !x.askedToReword && x.run.Kind == journal.KindIssue
+	x.askedToReword = x.askedToReword || reword && len(x.space.Last.Acting) > 0
 	if err := feedback.Import(x.space.Last, reword); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 		}
 	}
 	if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
-		x.storeSaid(ctx, s, x.space.Work().Tip)
+		x.storeDoneTip(ctx, s, x.space.Work().Tip)
 	}
 	return nil
 }
@@ -315,8 +315,8 @@ func (x *execution) addSecrets() {
 	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// used adds the usage after the stage Work, for example of a gate after a rebase.
-func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
+// addLaterUsage adds the usage after the stage Work, for example of a gate after a rebase.
+func (x *execution) addLaterUsage(stage journal.Stage, u agents.Usage) agents.Usage {
 	if x.space == nil {
 		return u
 	}
@@ -327,9 +327,9 @@ func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	return u.Add(since)
 }
 
-// spent stores the run's usage before a crash can lose it. After an iteration, and before one whose usage is estimated, it also
-// records the usage on the claim, for other machines.
-func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
+// storeUsage stores the run's usage before a crash can lose it. After an iteration, and before one whose usage is estimated, it
+// also records the usage on the claim, for other machines.
+func (x *execution) storeUsage(ctx context.Context, s *journal.State, e loop.Event) {
 	ahead := e.Used.Estimated > s.Facts.Usage.Estimated
 	s.Facts.Usage = e.Used
 	if e.Result != nil {

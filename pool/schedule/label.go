@@ -52,8 +52,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// of returns the labels of a list that have a limit.
-func (l Limits) of(labels []string) (limited []string) {
+// limitedAmong returns the labels of a list that have a limit.
+func (l Limits) limitedAmong(labels []string) (limited []string) {
 	for _, label := range slices.Sorted(maps.Keys(l)) {
 		if slices.ContainsFunc(labels, func(have string) bool { return strings.EqualFold(have, label) }) {
 			limited = append(limited, label)
@@ -62,17 +62,17 @@ func (l Limits) of(labels []string) (limited []string) {
 	return limited
 }
 
-// busy counts, by label, the issues that are being worked.
-type busy map[string]int
+// labelCounts counts, by label, the issues that are being worked.
+type labelCounts map[string]int
 
-func (b busy) add(labels []string) {
+func (b labelCounts) add(labels []string) {
 	for _, l := range labels {
 		b[l]++
 	}
 }
 
 // full returns the first of the labels whose limit is reached.
-func (b busy) full(l Limits, labels []string) (label string, is bool) {
+func (b labelCounts) full(l Limits, labels []string) (label string, is bool) {
 	at := slices.IndexFunc(labels, func(label string) bool { return b[label] >= l[label] })
 	if at < 0 {
 		return "", false

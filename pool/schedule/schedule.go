@@ -69,13 +69,13 @@ type Decision struct {
 // declares its files: the commits may stay open for long. Otherwise it only comes after issues of its priority that existed when
 // the commits were finished. The limit does not stop an issue whose own request is open: it needs no further request.
 func Decide(f Facts) (d Decision) {
-	queue := f.yield(&d)
+	queue := f.reorderForUnmerged(&d)
 	count := map[string]bool{}
 	open := map[string]bool{}
-	on := busy{}
+	on := labelCounts{}
 	for _, w := range f.On {
 		count[w.Key] = true
-		on.add(f.ByLabel.of(w.Labels))
+		on.add(f.ByLabel.limitedAmong(w.Labels))
 	}
 	for _, w := range f.Open {
 		count[w.Key], open[w.Key] = true, true
@@ -87,23 +87,23 @@ func Decide(f Facts) (d Decision) {
 			continue
 		}
 		if i.Declared {
-			if w, path := f.first(i, f.Open); path != "" {
-				d.Wait = append(d.Wait, waits(i, journal.SkipUnmerged, w, path))
+			if w, path := f.firstOverlap(i, f.Open); path != "" {
+				d.Wait = append(d.Wait, newWait(i, journal.SkipUnmerged, w, path))
 				continue // others do not wait for it, since this may take long
 			}
 		}
-		w, path := f.first(i, f.On)
+		w, path := f.firstOverlap(i, f.On)
 		if path == "" {
-			w, path = f.first(i, ahead)
+			w, path = f.firstOverlap(i, ahead)
 		}
 		if !i.Area.empty() {
 			ahead = append(ahead, Work{Key: i.Key, Area: i.Area})
 		}
 		if path != "" {
-			d.Wait = append(d.Wait, waits(i, journal.SkipOverlap, w, path))
+			d.Wait = append(d.Wait, newWait(i, journal.SkipOverlap, w, path))
 			continue
 		}
-		labels := f.ByLabel.of(i.Labels)
+		labels := f.ByLabel.limitedAmong(i.Labels)
 		if label, full := on.full(f.ByLabel, labels); full {
 			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{
 				Code:   journal.SkipBusy,
@@ -118,12 +118,12 @@ func Decide(f Facts) (d Decision) {
 	return d
 }
 
-func waits(i Issue, code journal.SkipCode, w Work, path string) Wait {
+func newWait(i Issue, code journal.SkipCode, w Work, path string) Wait {
 	return Wait{i.Key, journal.Skip{Code: code, For: w.Key, Detail: path}}
 }
 
-// first returns the first work that shares files with an issue; the path is empty if there is none.
-func (f Facts) first(i Issue, works []Work) (Work, string) {
+// firstOverlap returns the first work that shares files with an issue; the path is empty if there is none.
+func (f Facts) firstOverlap(i Issue, works []Work) (Work, string) {
 	if f.AllowOverlap || i.Area.empty() {
 		return Work{}, ""
 	}
@@ -138,15 +138,15 @@ func (f Facts) first(i Issue, works []Work) (Work, string) {
 	return Work{}, ""
 }
 
-// yield returns the queue with issues that probably conflict with unmerged commits moved back. Issues created later do not
-// overtake them, so that they are not delayed forever.
-func (f Facts) yield(d *Decision) []Issue {
+// reorderForUnmerged returns the queue with issues that probably conflict with unmerged commits moved back. Issues created
+// later do not overtake them, so that they are not delayed forever.
+func (f Facts) reorderForUnmerged(d *Decision) []Issue {
 	var out []Issue // in reverse order: its end is the queue's front
 	since := map[string]time.Time{}
 	for at := len(f.Queue) - 1; at >= 0; at-- {
 		i := f.Queue[at]
 		to := 0
-		if w, path := f.first(i, f.Open); path != "" && !i.Declared {
+		if w, path := f.firstOverlap(i, f.Open); path != "" && !i.Declared {
 			since[i.Key] = w.Since
 			for ; to < len(out); to++ {
 				next := out[len(out)-1-to]
@@ -155,7 +155,7 @@ func (f Facts) yield(d *Decision) []Issue {
 				}
 			}
 			if to > 0 {
-				d.Later = append(d.Later, waits(i, journal.SkipUnmerged, w, path))
+				d.Later = append(d.Later, newWait(i, journal.SkipUnmerged, w, path))
 			}
 		}
 		out = slices.Insert(out, len(out)-to, i)

@@ -9,9 +9,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// account is what one run writes to the disk of the state folder. On other disks an isolated run writes nothing without a limit
-// of its own; without isolation its writes cannot be told from the user's.
-type account struct {
+// diskAccount is what one run writes to the disk of the state folder. On other disks an isolated run writes nothing without a
+// limit of its own; without isolation its writes cannot be told from the user's.
+type diskAccount struct {
 	remove func()
 
 	mu      sync.Mutex
@@ -23,15 +23,15 @@ func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) 
 	if w.c.Disk == nil || w.Tree == nil {
 		return
 	}
-	a := &account{folders: w.Tree.Folders()}
+	a := &diskAccount{folders: w.Tree.Folders()}
 	a.remove = w.c.Disk.Add(ctx, disk.Writer{
-		Folders: a.all, Marks: []string{w.id, "RALPH_RUN=" + w.id, "RALPH_MARK=" + w.id}, End: full,
+		Folders: a.list, Marks: []string{w.id, "RALPH_RUN=" + w.id, "RALPH_MARK=" + w.id}, End: full,
 	})
 	w.disk = a
 }
 
-// also adds the folders that a sandbox keeps on this host for its commands.
-func (a *account) also(box sandboxes.Sandbox) {
+// addFolders adds the folders that a sandbox keeps on this host for its commands.
+func (a *diskAccount) addFolders(box sandboxes.Sandbox) {
 	if k, ok := sandboxes.As[sandboxes.Keeper](box); ok && a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -39,14 +39,14 @@ func (a *account) also(box sandboxes.Sandbox) {
 	}
 }
 
-func (a *account) all() []string {
+func (a *diskAccount) list() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.folders)
 }
 
 // close ends the account, when the run's files are gone or stay for good. It may be called more than once.
-func (a *account) close() {
+func (a *diskAccount) close() {
 	if a != nil {
 		a.remove()
 	}

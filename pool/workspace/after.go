@@ -44,15 +44,15 @@ func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 			break
 		}
 	}
-	if err := w.putBack(context.WithoutCancel(ctx)); err != nil {
+	if err := w.resetBranch(context.WithoutCancel(ctx)); err != nil {
 		failed = append(failed, err)
 	}
 	return failed
 }
 
-// putBack moves the branch back to the imported tip. In a tree that is linked to the repository a command can move the branch,
-// and nothing has checked those commits.
-func (w *Workspace) putBack(ctx context.Context) error {
+// resetBranch moves the branch back to the imported tip. In a tree that is linked to the repository a command can move the
+// branch, and nothing has checked those commits.
+func (w *Workspace) resetBranch(ctx context.Context) error {
 	if w.Tree == nil || w.Tree.Spec().Private || w.Last.Tip == "" {
 		return nil
 	}

@@ -41,11 +41,11 @@ func (e *BaselineError) what() string {
 // waitedError is a BaselineError for a run that waited for the run that found it.
 type waitedError struct {
 	*BaselineError
-	by string // key of the run that found it
+	foundBy string // key of the run that found it
 }
 
 func (e *waitedError) Error() string {
-	return fmt.Sprintf("%s cannot run on %s as it is; the log of %s has its output", e.what(), e.Base, e.by)
+	return fmt.Sprintf("%s cannot run on %s as it is; the log of %s has its output", e.what(), e.Base, e.foundBy)
 }
 
 func (e *waitedError) Unwrap() error { return e.BaselineError }
@@ -88,26 +88,26 @@ type Baseline struct {
 
 // Baselines runs gates on bases and keeps the results. It is safe for concurrent use.
 type Baselines struct {
-	c      *Config
-	dir    string
-	busy   chan struct{}     // held while a gate runs, so that others wait for its result
-	cannot map[string]cannot // by name; guarded by busy
+	c           *Config
+	dir         string
+	busy        chan struct{}         // held while a gate runs, so that others wait for its result
+	failedGates map[string]failedGate // by name; guarded by busy
 
-	mu sync.Mutex
-	by string // key of the run whose gate is in progress; guarded by mu; empty: unknown
+	mu     sync.Mutex
+	holder string // key of the run whose gate is in progress; guarded by mu; empty: unknown
 }
 
-// cannot is a gate that could not run.
-type cannot struct {
-	err *BaselineError
-	at  time.Time // when it failed
-	by  string    // key of the run that found it
+// failedGate is a gate that could not run.
+type failedGate struct {
+	err     *BaselineError
+	at      time.Time // when it failed
+	foundBy string    // key of the run that found it
 }
 
 // NewBaselines returns Baselines that keep results in a folder, by commit and commands. A file that is missing, damaged, or
 // cannot be read or written only means that the gate runs once more.
 func NewBaselines(c *Config, dir string) *Baselines {
-	return &Baselines{c: c, dir: dir, busy: make(chan struct{}, 1), cannot: map[string]cannot{}}
+	return &Baselines{c: c, dir: dir, busy: make(chan struct{}, 1), failedGates: map[string]failedGate{}}
 }
 
 // Get runs setup and gate on the base, before any agent is paid. A gate that fails there is a result, for the agent; one that
@@ -121,16 +121,16 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if err := l.wait(ctx, b); err != nil {
 		return nil, err
 	}
-	l.holds(b.Key)
-	defer func() { l.holds(""); <-l.busy }()
+	l.setHolder(b.Key)
+	defer func() { l.setHolder(""); <-l.busy }()
 	if v := l.load(name); v != nil { // stored by a run that was first
 		return v, nil
 	}
-	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
-		return nil, &waitedError{c.err, c.by}
+	if c := l.failedGates[name]; c.err != nil && c.at.After(since) {
+		return nil, &waitedError{c.err, c.foundBy}
 	}
 	b.Says(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
-	got, err := l.c.onBase(ctx, b)
+	got, err := l.c.runOnBase(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("gate on %s: %w", b.Base.Name, err)
 	}
@@ -138,9 +138,9 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	for i := range v.Checks {
 		v.Checks[i].Tail = l.c.Secrets.Clean(v.Checks[i].Tail)
 	}
-	if !got.ran() {
+	if !got.allCouldRun() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.cannot[name] = cannot{err, time.Now(), b.Key} // for those who wait; a later call tries again
+		l.failedGates[name] = failedGate{err, time.Now(), b.Key} // for those who wait; a later call tries again
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
@@ -149,11 +149,11 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	return v, nil
 }
 
-// holds notes the key of the run whose gate is in progress.
-func (l *Baselines) holds(key string) {
+// setHolder notes the key of the run whose gate is in progress.
+func (l *Baselines) setHolder(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.by = key
+	l.holder = key
 }
 
 // wait returns when no other gate is in progress.
@@ -164,8 +164,8 @@ func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 	default:
 		l.mu.Lock()
 		by := "another run"
-		if l.by != "" {
-			by = "the run of " + l.by
+		if l.holder != "" {
+			by = "the run of " + l.holder
 		}
 		l.mu.Unlock()
 		b.Says(journal.EventNote, "waits for the gate on "+b.Base.Name+", which "+by+" has started")
@@ -180,17 +180,17 @@ func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 	}
 }
 
-func (c *Config) onBase(ctx context.Context, b Baseline) (got Checked, err error) {
+func (c *Config) runOnBase(ctx context.Context, b Baseline) (got Checked, err error) {
 	facts := []string{"RALPH_RUN=" + b.Run, "RALPH_BASE=" + b.Base.Name}
 	made, err := c.Prepare(ctx, Before{
-		Run: b.Run, Key: b.Key, Base: b.Base, Facts: facts, Interrupt: b.Interrupt, Stream: b.Stream,
+		Run: b.Run, Key: b.Key, Base: b.Base, Env: facts, Interrupt: b.Interrupt, Stream: b.Stream,
 	})
 	if err != nil {
 		return got, err
 	}
 	defer func() { err = errors.Join(err, made.Drop(ctx)) }()
 	return c.Check(ctx, Checkout{
-		Run: b.Run, Name: "base", Key: b.Key, Base: b.Base, From: b.Base.Commit, Checks: b.Checks, Made: made, Facts: facts,
+		Run: b.Run, Name: "base", Key: b.Key, Base: b.Base, From: b.Base.Commit, Checks: b.Checks, Made: made, Env: facts,
 		Interrupt: b.Interrupt, Observe: b.Observe, Stream: b.Stream, Refused: b.Refused, FillHome: true,
 	})
 }

@@ -24,7 +24,7 @@ type Before struct {
 	Run       string
 	Key       string
 	Base      worktree.Base
-	Facts     []string // added to the user's environment
+	Env       []string // added to the user's environment
 	Interrupt <-chan struct{}
 	Stream    func(name string) (io.WriteCloser, error)
 }
@@ -84,7 +84,7 @@ func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
 		both := io.MultiWriter(log, tail) // one writer, so that one goroutine writes to it
 		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
 		exit, err := proc.Run(limit, proc.Spec{
-			Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Env: append(os.Environ(), b.Facts...),
+			Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Env: append(os.Environ(), b.Env...),
 			Stdout: both, Stderr: both, Mark: b.Run, Interrupt: b.Interrupt,
 		})
 		cancel()

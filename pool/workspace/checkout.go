@@ -22,7 +22,7 @@ import (
 )
 
 // Checkout describes a clean checkout of one commit, to run setup and gate in a new sandbox. No agent works there, except a
-// guest.
+// reviewer.
 type Checkout struct {
 	Run    string // the run that it belongs to
 	Name   string // distinguishes it from the run's other checkouts
@@ -31,7 +31,7 @@ type Checkout struct {
 	From   string        // the base's commit, which Base.Commit equals or builds on
 	Checks journal.Checks
 	Made   *Made    // host files to add; may be nil
-	Facts  []string // environment of every command
+	Env    []string // environment of every command
 
 	Interrupt <-chan struct{}
 	Observe   func(loop.Event)
@@ -50,7 +50,7 @@ type Checkout struct {
 	// Then is called when the gate has passed, while the sandbox is still open; may be nil.
 	Then func(ctx context.Context, again Again) error
 
-	guest bool // see Visit
+	forReviewer bool // see Visit
 }
 
 // Again runs the gate once more with an extra file, in the sandbox in which the gate has passed, and removes the file. Earlier
@@ -64,52 +64,52 @@ type Checked struct {
 	Refused []sandboxes.Notice // notices of the sandbox, such as refused connections
 	Touched []string           // tracked files that setup and gate have changed; hostile
 
-	early []sandboxes.Notice // notices of a setup that has passed; Check removes them from Refused
+	setupNotices []sandboxes.Notice // notices of a setup that has passed; Check removes them from Refused
 }
 
-// missing matches errors of make, npm and pnpm and captures the target or script that does not exist; make without a makefile has
-// none.
-var missing = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. " +
+// missingTarget matches errors of make, npm and pnpm and captures the target or script that does not exist; make without a
+// makefile has none.
+var missingTarget = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. " +
 	"+Stop\\.|No targets specified and no makefile found)" +
 	`|npm (?:ERR!|error) Missing script: "([^"]+)"|.*ERR_PNPM_NO_SCRIPT.* Missing script: (\S+))`)
 
-// lacks reports whether a line of the gate names a target or a script that does not exist. It is false if only a program that the
-// line runs names it: an agent may have to add that one.
-func lacks(c loop.Check) bool {
-	m := missing().FindStringSubmatch(c.Tail)
+// lacksTarget reports whether a line of the gate names a target or a script that does not exist. It is false if only a program
+// that the line runs names it: an agent may have to add that one.
+func lacksTarget(c loop.Check) bool {
+	m := missingTarget().FindStringSubmatch(c.Tail)
 	words := strings.FieldsFunc(c.Command, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`;&|(){}<>"'`, r) })
 	return !c.Passed() && m != nil && slices.Contains(words, cmp.Or(m[1]+m[2]+m[3], "make"))
 }
 
-// unreached matches errors of programs whose connection was refused and that do not name the host.
-var unreached = pattern.Lazy(`(?i)\b403\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bECONN(REFUSED|RESET)\b|\bgetaddrinfo\b|(not|n't) resolve|no such host|` +
+// connectionError matches errors of programs whose connection was refused and that do not name the host.
+var connectionError = pattern.Lazy(`(?i)\b403\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bECONN(REFUSED|RESET)\b|\bgetaddrinfo\b|(not|n't) resolve|no such host|` +
 	`name or service not known|failure in name resolution|tunnel|proxy ?(error|connect)|network is unreachable|connection (was )?refused`)
 
-// unconnected reports whether a check failed because of a refused connection. A refused connection that its output does not
+// failedByRefusal reports whether a check failed because of a refused connection. A refused connection that its output does not
 // mention may be only a program's check for updates.
-func (c Checked) unconnected(check loop.Check) bool {
+func (c Checked) failedByRefusal(check loop.Check) bool {
 	names := func(n sandboxes.Notice) bool { return n.Host != "" && strings.Contains(check.Tail, n.Host) }
-	return !check.Passed() && len(c.Refused) > 0 && (unreached().MatchString(check.Tail) || slices.ContainsFunc(c.Refused, names))
+	return !check.Passed() && len(c.Refused) > 0 && (connectionError().MatchString(check.Tail) || slices.ContainsFunc(c.Refused, names))
 }
 
-// ran reports whether every check could run, passed or not: none lacked a program, a target, time or a connection.
-func (c Checked) ran() bool {
+// allCouldRun reports whether every check could run, passed or not: none lacked a program, a target, time or a connection.
+func (c Checked) allCouldRun() bool {
 	if len(c.Checks) == 0 {
 		return false
 	}
 	last := c.Checks[len(c.Checks)-1]
-	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacks(last) && !c.unconnected(last)
+	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacksTarget(last) && !c.failedByRefusal(last)
 }
 
 // Check makes the checkout, runs the checks and removes the checkout.
 func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
-	told, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
-	got.Refused = slices.DeleteFunc(told, func(n sandboxes.Notice) bool { return slices.Contains(got.early, n) })
+	notices, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
+	got.Refused = slices.DeleteFunc(notices, func(n sandboxes.Notice) bool { return slices.Contains(got.setupNotices, n) })
 	return got, err
 }
 
 // inCheckout makes the checkout, opens its sandbox, and removes both when use has returned.
-func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (told []sandboxes.Notice, err error) {
+func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (notices []sandboxes.Notice, err error) {
 	id := o.Run + "-" + o.Name
 	if err := c.reapLeft(ctx, id); err != nil {
 		return nil, err
@@ -119,32 +119,32 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})
 	what := "verify"
-	if o.guest {
+	if o.forReviewer {
 		what = o.Name
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	w := c.New(id, tree, o.Facts, o.Refused)
+	w := c.New(id, tree, o.Env, o.Refused)
 	w.Asked = o.Interrupt
-	if o.guest {
-		w.agents, w.look, w.Meter = agents.Chain{c.Guest}, true, c.meterBeside(o.Run)
+	if o.forReviewer {
+		w.agents, w.readOnly, w.Meter = agents.Chain{c.Reviewer}, true, c.meterBeside(o.Run)
 	} else {
-		w.idle = true
-		w.share(o.Run)
+		w.noAgent = true
+		w.shareMeter(o.Run)
 	}
 	defer w.Forget()
 	full := func() {}
 	if o.FillHome && len(o.Checks.Setup) > 0 {
-		ctx, full = w.fill(ctx, o.Base.Commit)
+		ctx, full = w.fillHome(ctx, o.Base.Commit)
 	}
 	defer full()
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		told = append(told, w.Shut(after)...)
-		err = errors.Join(err, w.drop(after))
-		w.filled.End(after, false)
+		notices = append(notices, w.Shut(after)...)
+		err = errors.Join(err, w.removeCheckout(after))
+		w.filling.End(after, false)
 	}()
 	if len(o.Checks.Copy) > 0 {
 		if err := tree.CopyIn(ctx, o.Checks.Copy); err != nil {
@@ -154,7 +154,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	if err := o.Made.Into(ctx, tree); err != nil {
 		return nil, err
 	}
-	if w.filled == nil && len(o.Checks.Setup) > 0 {
+	if w.filling == nil && len(o.Checks.Setup) > 0 {
 		w.Warm(ctx)
 	}
 	if err := w.Open(ctx); err != nil {
@@ -185,43 +185,43 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 			return err
 		}
 	}
-	if w.filled != nil { // the gate runs code of the repository, which must not write to the home of later sandboxes
-		moved, err := w.keep(ctx, o)
+	if w.filling != nil { // the gate runs code of the repository, which must not write to the home of later sandboxes
+		moved, err := w.keepSetup(ctx, o)
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 		config.Sandbox = w.Box
-		if w.warmth == nil || moved && !w.SetUp() { // it was too large to keep, or somebody has removed it
+		if w.keptSetup == nil || moved && !w.SetUp() { // it was too large to keep, or somebody has removed it
 			if passed, err := setup(); !passed {
 				return err
 			}
 		}
 	}
-	got.early = w.refusals()
+	got.setupNotices = w.refusals()
 	if o.Each {
-		got.Checks, err = each(ctx, config)
+		got.Checks, err = runEachLine(ctx, config)
 	} else {
 		got.Checks, err = loop.RunGate(ctx, config)
 	}
 	if err == nil && o.Touch {
-		got.Touched, err = w.touched(ctx, o)
+		got.Touched, err = w.touchedFiles(ctx, o)
 	}
 	if o.Each {
 		return err
 	}
 	if err == nil && o.Then != nil && loop.AllPassed(got.Checks) {
 		config.Observe, config.Stream = nil, nil // these runs are no result
-		err = o.Then(ctx, again(w.Box, config))
+		err = o.Then(ctx, newAgain(w.Box, config))
 	}
 	return err
 }
 
-// keep keeps what setup has made, and opens another sandbox with it. moved reports that the files of setup were moved out of the
-// worktree.
-func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error) {
+// keepSetup keeps what setup has made, and opens another sandbox with it. moved reports that the files of setup were moved out
+// of the worktree.
+func (w *Workspace) keepSetup(ctx context.Context, o Checkout) (moved bool, err error) {
 	commit := w.Tree.Start()
-	if w.filled.Alone {
-		touched, err := w.touched(ctx, o)
+	if w.filling.Alone {
+		touched, err := w.touchedFiles(ctx, o)
 		if err != nil {
 			return false, err
 		}
@@ -230,20 +230,20 @@ func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error
 	_ = w.Shut(ctx) // notices of setup say nothing about the gate
 	half := false
 	if moved {
-		if moved, err = w.filled.KeepMade(ctx, w.Dir, commit); err != nil {
+		if moved, err = w.filling.KeepMade(ctx, w.Dir, commit); err != nil {
 			w.c.Log.Warn("setup will run in every worktree", "reason", err)
 		}
 		half = moved && err != nil
 	}
-	w.filled.End(ctx, !half)
-	if w.filled = nil; moved {
-		w.warm(ctx, true)
+	w.filling.End(ctx, !half)
+	if w.filling = nil; moved {
+		w.addKeptSetup(ctx, true)
 	}
 	return moved, w.Open(ctx)
 }
 
-// each runs all lines of a gate.
-func each(ctx context.Context, config loop.Config) (all []loop.Check, err error) {
+// runEachLine runs all lines of a gate.
+func runEachLine(ctx context.Context, config loop.Config) (all []loop.Check, err error) {
 	stream := config.Stream
 	for i, line := range config.Gate {
 		config.Gate = []loop.Command{line}
@@ -258,8 +258,8 @@ func each(ctx context.Context, config loop.Config) (all []loop.Check, err error)
 	return all, nil
 }
 
-// again writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
-func again(box sandboxes.Sandbox, config loop.Config) Again {
+// newAgain writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
+func newAgain(box sandboxes.Sandbox, config loop.Config) Again {
 	sh := func(ctx context.Context, script, path string, in io.Reader) error {
 		tail := proc.NewTail(1 << 10)
 		exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})

@@ -23,7 +23,7 @@ func TestCloseThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ grace, want time.Duration }{
 		"default": {30 * time.Second, 30 * time.Second},
-		"none":    {0, moment},
+		"none":    {0, briefLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

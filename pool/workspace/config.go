@@ -25,23 +25,23 @@ import (
 // Config is shared by all workspaces of a runner. Its exported fields must not change after the first use; then it is safe for
 // concurrent use.
 type Config struct {
-	Repo      *worktree.Repo
-	Agents    agents.Chain // empty: none is started
-	Guest     agents.Link  // the agent that reviews the work; without an Agent there is no review
-	Sandboxes sandboxes.Provider
-	Had       func(ctx context.Context, run string) (sandboxes.Provider, error) // the provider of an earlier run, if it was another one; may be nil
-	Env       []string                                                          // for every command in the sandbox
-	Network   gateway.Network
-	Limits    sandboxes.Limits
-	Mounts    []sandboxes.Mount
-	Before    []string     // the user's host commands
-	Homes     *homes.Store // nil: every home is empty
-	Timers    loop.Timers
-	Secrets   *redact.Secrets
-	Limited   func(agent string) // see gateway.Config; may be nil
-	Disk      *disk.Guard        // nil: disks are not watched
-	Log       *slog.Logger
-	StopGrace time.Duration // for a sandbox to open or close after its run was asked to end
+	Repo            *worktree.Repo
+	Agents          agents.Chain // empty: none is started
+	Reviewer        agents.Link  // the agent that reviews the work; without an Agent there is no review
+	Sandboxes       sandboxes.Provider
+	EarlierProvider func(ctx context.Context, run string) (sandboxes.Provider, error) // the provider of an earlier run, if it was another one; may be nil
+	Env             []string                                                          // for every command in the sandbox
+	Network         gateway.Network
+	Limits          sandboxes.Limits
+	Mounts          []sandboxes.Mount
+	Before          []string     // the user's host commands
+	Homes           *homes.Store // nil: every home is empty
+	Timers          loop.Timers
+	Secrets         *redact.Secrets
+	Limited         func(agent string) // see gateway.Config; may be nil
+	Disk            *disk.Guard        // nil: disks are not watched
+	Log             *slog.Logger
+	StopGrace       time.Duration // for a sandbox to open or close after its run was asked to end
 
 	mu     sync.Mutex
 	meters map[string]*gateway.Meter // of the runs in progress; guarded by mu
@@ -69,7 +69,7 @@ func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused fu
 		agents:  c.Agents,
 		Dir:     c.Repo.Dir(),
 		Tree:    tree,
-		facts:   facts,
+		runEnv:  facts,
 		refused: refused,
 		Meter:   gateway.NewMeter(c.Network, run),
 	}
@@ -93,8 +93,8 @@ func (c *Config) Begin(run string) (done func()) {
 	return func() {}
 }
 
-// share makes the workspace use the meter of the run that it belongs to, and so that run's budget.
-func (w *Workspace) share(run string) {
+// shareMeter makes the workspace use the meter of the run that it belongs to, and so that run's budget.
+func (w *Workspace) shareMeter(run string) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	if m := w.c.meters[run]; m != nil {

@@ -17,35 +17,35 @@ type Ending struct {
 	Now   <-chan struct{} // when closed, an import has a moment left
 }
 
-// moment is enough for the import of a usual worktree.
-const moment = 5 * time.Second
+// briefLimit is enough for the import of a usual worktree.
+const briefLimit = 5 * time.Second
 
 var (
-	errSoon = errors.New("ralph was asked to end")
-	errNow  = errors.New("ralph was asked to end at once")
-	errLate = fmt.Errorf("%w: it had not answered when the run had to end", worktree.ErrAway)
+	errEndAsked   = errors.New("ralph was asked to end")
+	errEndNow     = errors.New("ralph was asked to end at once")
+	errRemoteLate = fmt.Errorf("%w: it had not answered when the run had to end", worktree.ErrAway)
 )
 
-// limit derives the context of an import.
-func (e Ending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+// forImport derives the context of an import.
+func (e Ending) forImport(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	go late(limited, cancel, e.Soon, max(e.Grace, moment), errSoon)
-	go late(limited, cancel, e.Now, moment, errNow)
+	go cancelAfter(limited, cancel, e.Soon, max(e.Grace, briefLimit), errEndAsked)
+	go cancelAfter(limited, cancel, e.Now, briefLimit, errEndNow)
 	return limited, func() { cancel(nil) }
 }
 
-// Limits of the stages after the agent when a run is cut short: hurry for each stage, atOnce for each when everything is to end
-// at once, and total for all of them then. The next start does the rest.
+// Limits of the stages after the agent when a run is cut short: of each stage, and of each when everything is to end at once; see
+// also killedTotalLimit. The next start does the rest.
 const (
-	hurry  = 2 * time.Minute
-	atOnce = 10 * time.Second
+	stageLimit       = 2 * time.Minute
+	killedStageLimit = 10 * time.Second
 )
 
 // Hurried derives a context for work that has to be done although ctx has ended.
 func (e Ending) Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), hurry)
+	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), stageLimit)
 	limited, cancel := context.WithCancelCause(timed)
-	go late(limited, cancel, e.Now, atOnce, errNow)
+	go cancelAfter(limited, cancel, e.Now, killedStageLimit, errEndNow)
 	return limited, func() { cancel(nil); stop() }
 }
 
@@ -65,21 +65,21 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 // its end counts as an outage.
 func Waiting(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	go late(limited, cancel, asked, max(grace, moment), errLate)
+	go cancelAfter(limited, cancel, asked, max(grace, briefLimit), errRemoteLate)
 	return limited, func() { cancel(nil) }
 }
 
 // Leaving is Hurried for releasing what a run holds: once Soon is closed, only a moment is left.
 func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
 	hurried, cancel := e.Hurried(ctx)
-	limited, free := Within(hurried, e.Soon, moment)
+	limited, free := Within(hurried, e.Soon, briefLimit)
 	return limited, func() { free(); cancel() }
 }
 
 // Within derives a context that ends when asked is closed and the grace period after that is over.
 func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	go late(limited, cancel, asked, grace, errSoon)
+	go cancelAfter(limited, cancel, asked, grace, errEndAsked)
 	return limited, func() { cancel(nil) }
 }
 
@@ -96,30 +96,31 @@ func EndedBy(ctx, other context.Context) (context.Context, context.CancelFunc) {
 // Outlasting derives a context that ends a moment after ctx, for releasing what a run holds: a remote that hangs must not delay
 // the end for long.
 func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return Within(context.WithoutCancel(ctx), ctx.Done(), moment)
+	return Within(context.WithoutCancel(ctx), ctx.Done(), briefLimit)
 }
 
 // Leaving is Outlasting for a call whose caller has stopped waiting: the context also ends a moment after soft.
 func Leaving(soft, ctx context.Context) (context.Context, context.CancelFunc) {
 	outlasting, cancel := Outlasting(ctx)
-	limited, free := Within(outlasting, soft.Done(), moment)
+	limited, free := Within(outlasting, soft.Done(), briefLimit)
 	return limited, func() { free(); cancel() }
 }
 
-// total is the limit of all remaining work together when everything is to end at once.
-const total = 30 * time.Second
+// killedTotalLimit is the limit of all remaining work together when everything is to end at once.
+const killedTotalLimit = 30 * time.Second
 
 type boundKey struct{}
 
-// Bounded derives a context. All contexts that the functions of this file derive from it end at the latest total after life.
+// Bounded derives a context. All contexts that the functions of this file derive from it end at the latest killedTotalLimit after
+// life.
 func Bounded(ctx, life context.Context) (bounded context.Context, free func() bool) {
 	last := make(chan struct{})
-	free = context.AfterFunc(life, func() { time.AfterFunc(total, func() { close(last) }) })
+	free = context.AfterFunc(life, func() { time.AfterFunc(killedTotalLimit, func() { close(last) }) })
 	return context.WithValue(ctx, boundKey{}, last), free
 }
 
-// late cancels a context when the grace period after asked is over, or when its bound is reached.
-func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
+// cancelAfter cancels a context when the grace period after asked is over, or when its bound is reached.
+func cancelAfter(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
 	last, _ := ctx.Value(boundKey{}).(chan struct{})
 	var over <-chan time.Time
 	for {
@@ -129,7 +130,7 @@ func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan stru
 		case <-over:
 			cancel(why)
 		case <-last:
-			cancel(errNow)
+			cancel(errEndNow)
 		case <-ctx.Done():
 			return
 		}

@@ -19,10 +19,10 @@ func TestEndingLimitsImports(t *testing.T) {
 		why       error
 	}{
 		"never":           {why: context.Canceled},
-		"asked":           {soon: time.Minute, want: 90 * time.Second, why: errSoon},
-		"asked twice":     {soon: time.Minute, now: 70 * time.Second, want: 75 * time.Second, why: errNow},
-		"at once":         {now: time.Minute, want: 65 * time.Second, why: errNow},
-		"again, too late": {soon: time.Minute, now: 2 * time.Minute, want: 90 * time.Second, why: errSoon},
+		"asked":           {soon: time.Minute, want: 90 * time.Second, why: errEndAsked},
+		"asked twice":     {soon: time.Minute, now: 70 * time.Second, want: 75 * time.Second, why: errEndNow},
+		"at once":         {now: time.Minute, want: 65 * time.Second, why: errEndNow},
+		"again, too late": {soon: time.Minute, now: 2 * time.Minute, want: 90 * time.Second, why: errEndAsked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func TestEndingLimitsImports(t *testing.T) {
 				}
 				e := Ending{Soon: asked(tt.soon), Grace: 30 * time.Second, Now: asked(tt.now)}
 				start := time.Now()
-				ctx, cancel := e.limit(t.Context())
+				ctx, cancel := e.forImport(t.Context())
 				if tt.want == 0 {
 					<-time.NewTimer(time.Hour).C
 					cancel()
@@ -61,11 +61,11 @@ func TestHurried(t *testing.T) {
 		kill  bool          // everything is to end
 		want  time.Duration // after the beginning
 	}{
-		"alone":                   {want: hurry},
-		"killed meanwhile":        {kill: true, want: kill + atOnce},
-		"claim lost":              {cause: halt.Error(journal.StopClaimLost, ""), want: hurry},
-		"killed before":           {cause: halt.Error(journal.StopShutdown, ""), want: atOnce},
-		"claim lost, then killed": {cause: halt.Error(journal.StopClaimLost, ""), kill: true, want: kill + atOnce},
+		"alone":                   {want: stageLimit},
+		"killed meanwhile":        {kill: true, want: kill + killedStageLimit},
+		"claim lost":              {cause: halt.Error(journal.StopClaimLost, ""), want: stageLimit},
+		"killed before":           {cause: halt.Error(journal.StopShutdown, ""), want: killedStageLimit},
+		"claim lost, then killed": {cause: halt.Error(journal.StopClaimLost, ""), kill: true, want: kill + killedStageLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +96,7 @@ func TestHurried(t *testing.T) {
 				}
 				want := tt.want
 				if tt.cause != nil && tt.kill { // ofContext knows only of the run's end, and of the bound
-					want = kill + total
+					want = kill + killedTotalLimit
 				}
 				<-ofContext.Done()
 				if got := time.Since(start); got != want {
@@ -121,7 +121,7 @@ func TestOutlasting(t *testing.T) {
 			t.Errorf("ended with its parent: %v", context.Cause(ctx))
 		}
 		<-ctx.Done()
-		if got := time.Since(start); got != moment {
+		if got := time.Since(start); got != briefLimit {
 			t.Errorf("after %s: %v", got, context.Cause(ctx))
 		}
 	})
@@ -147,7 +147,7 @@ func TestLeaving(t *testing.T) {
 				kill(nil)
 			}
 			<-ctx.Done()
-			if got := time.Since(start); got != moment {
+			if got := time.Since(start); got != briefLimit {
 				t.Errorf("%s: after %s: %v", name, got, context.Cause(ctx))
 			}
 			stop(nil)

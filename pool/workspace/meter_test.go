@@ -13,7 +13,7 @@ func TestMeterIsShared(t *testing.T) {
 	run, other := c.New("r1", nil, nil, nil), c.New("r2", nil, nil, nil)
 	part := func() *Workspace {
 		w := c.New("r1-verify", (*worktree.Tree)(nil), nil, nil)
-		w.share("r1")
+		w.shareMeter("r1")
 		defer w.Forget()
 		return w
 	}

@@ -7,18 +7,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// openBox opens the sandbox. Once the run is asked to end, that may take StopGrace. If the provider does not answer, a sandbox
-// that it opens later is closed.
-func (w *Workspace) openBox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+// openSandbox opens the sandbox. Once the run is asked to end, that may take StopGrace. If the provider does not answer, a
+// sandbox that it opens later is closed.
+func (w *Workspace) openSandbox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	ctx, cancel := Within(ctx, w.Asked, w.c.StopGrace)
-	returned := begin(func() (sandboxes.Sandbox, error) {
+	returned := startCall(func() (sandboxes.Sandbox, error) {
 		defer cancel()
 		return w.c.Sandboxes.Open(ctx, spec)
 	})
-	box, err := await(ctx, w.Asked, "Open", returned)
+	box, err := awaitCall(ctx, w.Asked, "Open", returned)
 	if _, silent := errors.AsType[*SilentError](err); silent {
 		go w.c.closeLate(spec.Run, returned)
-		w.Hung, w.late = true, err
+		w.Hung, w.importGivenUp = true, err
 	}
 	switch {
 	case err != nil:
@@ -26,7 +26,7 @@ func (w *Workspace) openBox(ctx context.Context, spec sandboxes.Spec) (sandboxes
 	case box == nil:
 		return nil, errors.New("Open returned neither a sandbox nor an error")
 	}
-	return &patient{Sandbox: box, asked: w.Asked}, nil
+	return &boundedSandbox{Sandbox: box, asked: w.Asked}, nil
 }
 
 // closeLate closes a sandbox that opens after its run was given up.
@@ -35,7 +35,7 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 	if got.err != nil || got.got == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), hurry)
+	ctx, cancel := context.WithTimeout(context.Background(), stageLimit)
 	defer cancel()
 	if err := got.got.Close(ctx); err != nil {
 		c.Log.Warn("a sandbox that opened after the end of its run was not closed", "run", run, "error", err)
@@ -44,10 +44,10 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 
 // Answers returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
 func (w *Workspace) Answers(ctx context.Context) error {
-	timed, stop := context.WithTimeoutCause(ctx, hurry, errors.New("it has taken too long"))
+	timed, stop := context.WithTimeoutCause(ctx, stageLimit, errors.New("it has taken too long"))
 	defer stop()
 	limited, cancel := Within(timed, w.Asked, w.c.StopGrace)
 	defer cancel()
-	_, err := await(limited, w.Asked, "Check", begin(func() (any, error) { return nil, w.c.Sandboxes.Check(limited) }))
+	_, err := awaitCall(limited, w.Asked, "Check", startCall(func() (any, error) { return nil, w.c.Sandboxes.Check(limited) }))
 	return err
 }

@@ -53,9 +53,9 @@ func TestOpenThatHangs(t *testing.T) {
 		want      time.Duration // after the request to end
 	}{
 		"asked to end":         {want: grace},
-		"asked to end, deaf":   {deaf: true, want: grace + moment},
+		"asked to end, deaf":   {deaf: true, want: grace + briefLimit},
 		"to end at once":       {now: true},
-		"to end at once, deaf": {deaf: true, now: true, want: moment},
+		"to end at once, deaf": {deaf: true, now: true, want: briefLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestOpenThatHangs(t *testing.T) {
 				defer cancel(nil)
 				start := time.Now()
 				if tt.now {
-					cancel(errNow)
+					cancel(errEndNow)
 				} else {
 					close(asked)
 				}
@@ -77,10 +77,10 @@ func TestOpenThatHangs(t *testing.T) {
 				if err == nil || time.Since(start) != tt.want || w.Hung != tt.deaf || w.Box != nil {
 					t.Fatalf("after %s: %v, hung %v", time.Since(start), err, w.Hung)
 				}
-				if tt.deaf && (w.late == nil || !strings.Contains(err.Error(), "Open has not returned")) {
-					t.Errorf("%v; an import opens it again: %v", err, w.late == nil)
+				if tt.deaf && (w.importGivenUp == nil || !strings.Contains(err.Error(), "Open has not returned")) {
+					t.Errorf("%v; an import opens it again: %v", err, w.importGivenUp == nil)
 				}
-				if tt.now && !tt.deaf && !errors.Is(err, errNow) {
+				if tt.now && !tt.deaf && !errors.Is(err, errEndNow) {
 					t.Error(err)
 				}
 				close(p.open)

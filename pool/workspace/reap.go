@@ -21,12 +21,12 @@ func (c *Config) End(ctx context.Context, run string) error {
 	if err := proc.KillParts(ctx, run); err != nil {
 		return err
 	}
-	if c.Had != nil {
-		switch other, err := c.Had(ctx, run); {
+	if c.EarlierProvider != nil {
+		switch other, err := c.EarlierProvider(ctx, run); {
 		case err != nil:
 			return err
 		case other != nil:
-			if err := (&Config{Repo: c.Repo, Sandboxes: other}).endElsewhere(ctx, run); err != nil {
+			if err := (&Config{Repo: c.Repo, Sandboxes: other}).endWithEarlierProvider(ctx, run); err != nil {
 				return fmt.Errorf("run %s was in sandbox %s: %w", run, other.Name(), err)
 			}
 		}
@@ -50,8 +50,8 @@ func (c *Config) End(ctx context.Context, run string) error {
 	return tempdir.RemoveRun(run)
 }
 
-// endElsewhere is End for a run that had another sandbox provider. Work that only that provider can import stays there.
-func (c *Config) endElsewhere(ctx context.Context, run string) error {
+// endWithEarlierProvider is End for a run that had another sandbox provider. Work that only that provider can import stays there.
+func (c *Config) endWithEarlierProvider(ctx context.Context, run string) error {
 	trees, _ := c.Repo.Trees(ctx) // End reports a broken record
 	for _, t := range trees {
 		if t.Spec().Run == run && t.Unsaved() && c.Copies() {
@@ -70,19 +70,19 @@ func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) er
 		return err
 	}
 	if reaper, ok := sandboxes.As[sandboxes.Reaper](c.Sandboxes); ok {
-		timed, stop := context.WithTimeoutCause(ctx, closeLimit, errNoEnd)
+		timed, stop := context.WithTimeoutCause(ctx, closeLimit, errHanging)
 		defer stop()
-		limited, cancel := Within(timed, asked, moment)
+		limited, cancel := Within(timed, asked, briefLimit)
 		defer cancel()
-		if _, err := await(limited, asked, "Reap", begin(func() (any, error) { return nil, reaper.Reap(limited, run) })); err != nil {
+		if _, err := awaitCall(limited, asked, "Reap", startCall(func() (any, error) { return nil, reaper.Reap(limited, run) })); err != nil {
 			return err
 		}
 	}
 	return tempdir.RemoveRun(run)
 }
 
-// errNoEnd is the cause that ends waiting for a sandbox that may have hung before. After it await gives up within a moment.
-var errNoEnd = errors.New("the sandbox does not end")
+// errHanging is the cause that ends waiting for a sandbox that may have hung before. After it awaitCall gives up within a moment.
+var errHanging = errors.New("the sandbox does not end")
 
 // reap is Reap for the workspace's own sandboxes.
 func (w *Workspace) reap(ctx context.Context) error { return w.c.reap(ctx, w.Asked, w.id) }
@@ -99,25 +99,25 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 // reapUnclosed ends a sandbox that was not closed, and removes the files of a broken one with a disk. It does not wait long for
 // an engine that does not answer: Close has done that.
 func (w *Workspace) reapUnclosed(ctx context.Context) error {
-	if !w.Unclosed && !w.stale && (!w.c.Copies() || w.Tree.Unsaved()) {
+	if !w.Unclosed && !w.leftUnclosed && (!w.c.Copies() || w.Tree.Unsaved()) {
 		return nil
 	}
-	w.Unclosed, w.stale = true, false
+	w.Unclosed, w.leftUnclosed = true, false
 	if w.Tree.Unsaved() && w.c.Copies() {
 		return errors.New("it has work that is not imported")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errNoEnd)
+	ctx, cancel := context.WithTimeoutCause(ctx, killedStageLimit, errHanging)
 	defer cancel()
 	err := w.reap(ctx)
 	w.Unclosed = err != nil
 	return err
 }
 
-// drop removes a checkout whose sandbox is shut; it removes the record last. If processes have a namespace or machine of their
-// own, closing the sandbox has ended them all, but the disk of a broken one remains.
-func (w *Workspace) drop(ctx context.Context) error {
+// removeCheckout removes a checkout whose sandbox is shut; it removes the record last. If processes have a namespace or machine
+// of their own, closing the sandbox has ended them all, but the disk of a broken one remains.
+func (w *Workspace) removeCheckout(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
-	if w.Unclosed || w.stale || w.c.Copies() || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
+	if w.Unclosed || w.leftUnclosed || w.c.Copies() || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
 		if err := w.reap(ctx); err != nil {
 			return err
 		}
@@ -127,9 +127,9 @@ func (w *Workspace) drop(ctx context.Context) error {
 
 // Usable returns an error for a missing login, which every run would meet.
 func (c *Config) Usable() error {
-	err := c.noLogin(c.Agents)
-	if err == nil && c.Guest.Agent != nil {
-		err = c.noLogin(agents.Chain{c.Guest})
+	err := c.checkLogin(c.Agents)
+	if err == nil && c.Reviewer.Agent != nil {
+		err = c.checkLogin(agents.Chain{c.Reviewer})
 	}
 	return err
 }
@@ -137,34 +137,34 @@ func (c *Config) Usable() error {
 // Missing returns, if there are several agents, those without a login; see Usable for a single one.
 func (c *Config) Missing() (out []agents.Choice) {
 	for _, l := range c.Agents {
-		if len(c.Agents) > 1 && c.noLogin(agents.Chain{l}) != nil {
+		if len(c.Agents) > 1 && c.checkLogin(agents.Chain{l}) != nil {
 			out = append(out, l.Choice())
 		}
 	}
 	return out
 }
 
-// noLogin returns nil if one of the agents can be used.
-func (c *Config) noLogin(chain agents.Chain) error {
+// checkLogin returns nil if one of the agents can be used.
+func (c *Config) checkLogin(chain agents.Chain) error {
 	return gateway.Config{Provider: c.Sandboxes, Agents: chain, Network: c.Network}.Check()
 }
 
 // Clear abandons what other runs of the key have left, for example a process that hung until its claim expired. The caller has
 // the claim now.
-func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.Notice, err error) {
+func (c *Config) Clear(ctx context.Context, key, run string) (notices []sandboxes.Notice, err error) {
 	trees, _ := c.Repo.Trees(ctx) // a broken record of another key is no reason to stop
 	for _, t := range trees {
 		if s := t.Spec(); s.Key == key && s.Run != run && !s.Detached { // even with nothing unsaved its sandbox may still run
 			more, failed := c.Abandon(ctx, t)
-			told, err = append(told, more...), errors.Join(err, failed)
+			notices, err = append(notices, more...), errors.Join(err, failed)
 		}
 	}
-	return told, err
+	return notices, err
 }
 
 // Abandon ends what is left of a run that no record knows, imports its work and removes its worktree. The error is about
-// processes that may still run; told has notices about work that stays.
-func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandboxes.Notice, err error) {
+// processes that may still run; notices are about work that stays.
+func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (notices []sandboxes.Notice, err error) {
 	spec := tree.Spec()
 	if spec.Detached {
 		return nil, errors.Join(c.Reap(ctx, spec.Run), tree.Discard(ctx))
@@ -173,8 +173,8 @@ func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandb
 		return nil, err
 	}
 	w := c.New(spec.Run, tree, nil, nil)
-	if told = w.Close(ctx, false); w.Unclosed && !tree.Unsaved() { // otherwise the worktree stays, as unfinished
+	if notices = w.Close(ctx, false); w.Unclosed && !tree.Unsaved() { // otherwise the worktree stays, as unfinished
 		err = fmt.Errorf("the sandbox that has imported the work of run %s does not end", spec.Run)
 	}
-	return told, err
+	return notices, err
 }

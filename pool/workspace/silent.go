@@ -33,8 +33,8 @@ type answer[T any] struct {
 	err error
 }
 
-// begin makes a provider's call in a goroutine. The channel is closed without a value if the provider ends the goroutine.
-func begin[T any](call func() (T, error)) <-chan answer[T] {
+// startCall makes a provider's call in a goroutine. The channel is closed without a value if the provider ends the goroutine.
+func startCall[T any](call func() (T, error)) <-chan answer[T] {
 	returned := make(chan answer[T], 1)
 	go func() {
 		defer close(returned) // also when the provider ends the goroutine
@@ -44,20 +44,20 @@ func begin[T any](call func() (T, error)) <-chan answer[T] {
 	return returned
 }
 
-// await waits for a call. It gives up hurry after the end of ctx, or a moment after it if the run is to end.
-func await[T any](ctx context.Context, asked <-chan struct{}, name string, returned <-chan answer[T]) (got T, err error) {
+// awaitCall waits for a call. It gives up stageLimit after the end of ctx, or briefLimit after it if the run is to end.
+func awaitCall[T any](ctx context.Context, asked <-chan struct{}, name string, returned <-chan answer[T]) (got T, err error) {
 	select {
 	case a, ok := <-returned:
 		return a.result(name, ok)
 	case <-ctx.Done():
 	}
-	cause, patience := context.Cause(ctx), hurry
-	if halt.Shutdown(cause) || errors.Is(cause, errNow) || errors.Is(cause, errNoEnd) {
-		patience = moment
+	cause, patience := context.Cause(ctx), stageLimit
+	if halt.Shutdown(cause) || errors.Is(cause, errEndNow) || errors.Is(cause, errHanging) {
+		patience = briefLimit
 	}
 	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
-	limited, cancel := Within(timed, asked, moment)
+	limited, cancel := Within(timed, asked, briefLimit)
 	defer cancel()
 	select {
 	case a, ok := <-returned:
@@ -74,17 +74,18 @@ func (a answer[T]) result(name string, ok bool) (T, error) {
 	return a.got, a.err
 }
 
-// patient is a sandbox whose calls are given up like those of await. After a command that was given up it runs no other.
-type patient struct {
+// boundedSandbox is a sandbox whose calls are given up like those of awaitCall. After a command that was given up it runs no
+// other.
+type boundedSandbox struct {
 	sandboxes.Sandbox
 	asked  <-chan struct{}
 	silent atomic.Pointer[SilentError]
 }
 
 // Unwrap returns the provider's own sandbox.
-func (p *patient) Unwrap() sandboxes.Sandbox { return p.Sandbox }
+func (p *boundedSandbox) Unwrap() sandboxes.Sandbox { return p.Sandbox }
 
-func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (p *boundedSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if silent := p.silent.Load(); silent != nil {
 		return sandboxes.Exit{}, silent
 	}
@@ -102,7 +103,7 @@ func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	if cmd.Stderr != nil {
 		cmd.Stderr = errs
 	}
-	exit, err := await(due, p.asked, "Exec", begin(func() (sandboxes.Exit, error) { return p.Sandbox.Exec(running, cmd) }))
+	exit, err := awaitCall(due, p.asked, "Exec", startCall(func() (sandboxes.Exit, error) { return p.Sandbox.Exec(running, cmd) }))
 	if silent, ok := errors.AsType[*SilentError](err); ok {
 		p.silent.Store(silent)
 		out.end()
@@ -112,18 +113,18 @@ func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 }
 
 // closeLimit is longer than any sandbox takes to close.
-const closeLimit = 2 * hurry
+const closeLimit = 2 * stageLimit
 
 // Close has only a moment once a command was given up and the run is to end: the provider would not answer Close either.
-func (p *patient) Close(ctx context.Context) error {
+func (p *boundedSandbox) Close(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it has taken too long"))
 	defer stop()
 	if p.silent.Load() != nil {
-		limited, cancel := Within(ctx, p.asked, moment)
+		limited, cancel := Within(ctx, p.asked, briefLimit)
 		defer cancel()
 		ctx = limited
 	}
-	_, err := await(ctx, p.asked, "Close", begin(func() (any, error) { return nil, p.Sandbox.Close(ctx) }))
+	_, err := awaitCall(ctx, p.asked, "Close", startCall(func() (any, error) { return nil, p.Sandbox.Close(ctx) }))
 	return err
 }
 
@@ -151,6 +152,6 @@ func (o *output) end() {
 	select {
 	case o.turn <- struct{}{}:
 		<-o.turn
-	case <-time.After(moment):
+	case <-time.After(briefLimit):
 	}
 }

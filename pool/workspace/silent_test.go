@@ -77,19 +77,19 @@ func TestCallsThatHang(t *testing.T) {
 		cause error // of the end of the context; nil: the run is asked to end
 		want  time.Duration
 	}{
-		"Exec, timer":         {exec, errTimer, hurry},
-		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), moment},
-		"Exec, asked to end":  {exec, nil, grace + moment},
-		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.Answers(ctx) }, nil, grace + moment},
+		"Exec, timer":         {exec, errTimer, stageLimit},
+		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), briefLimit},
+		"Exec, asked to end":  {exec, nil, grace + briefLimit},
+		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.Answers(ctx) }, nil, grace + briefLimit},
 		"Close, asked to end": {func(ctx context.Context, w *Workspace) error {
 			if told := w.Shut(ctx); len(told) == 0 || !w.Unclosed {
 				t.Errorf("%v", told)
 			}
 			return &SilentError{}
-		}, nil, grace + moment},
-		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), moment},
-		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * moment},
-		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Box.Close(ctx) }, nil, closeLimit + moment},
+		}, nil, grace + briefLimit},
+		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), briefLimit},
+		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * briefLimit},
+		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Box.Close(ctx) }, nil, closeLimit + briefLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,8 +146,8 @@ func TestOutputThatNobodyTakes(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(halt.Error(journal.StopShutdown, ""))
 		start := time.Now()
-		_, err := (&patient{Sandbox: writing{}}).Exec(ctx, sandboxes.Command{Stdout: out})
-		if _, ok := errors.AsType[*SilentError](err); !ok || time.Since(start) > 2*moment {
+		_, err := (&boundedSandbox{Sandbox: writing{}}).Exec(ctx, sandboxes.Command{Stdout: out})
+		if _, ok := errors.AsType[*SilentError](err); !ok || time.Since(start) > 2*briefLimit {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		close(out)

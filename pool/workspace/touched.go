@@ -20,14 +20,14 @@ const (
 	differTime = 5 * time.Minute
 	differMax  = 1 << 20 // bytes of names
 
-	// tick is the time that a file system's clock needs to tell two changes apart: the longest of any kernel.
-	tick = 10 * time.Millisecond
+	// clockTick is the time that a file system's clock needs to tell two changes apart: the longest of any kernel.
+	clockTick = 10 * time.Millisecond
 )
 
-// differing prints the tracked files that differ from the listing of a commit on standard input. It runs in the sandbox, where
-// code of the commit has run, so it makes a new git directory, index and configuration without git. Files that a checkout
+// differingScript prints the tracked files that differ from the listing of a commit on standard input. It runs in the sandbox,
+// where code of the commit has run, so it makes a new git directory, index and configuration without git. Files that a checkout
 // converts always differ.
-const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
+const differingScript = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
 umask 077
 export GIT_DIR="${TMPDIR:-/tmp}/ralph-differing.$$" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 mkdir "$GIT_DIR" 2>/dev/null || GIT_DIR=$(mktemp -d) && mkdir "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info" || exit 1
@@ -38,62 +38,62 @@ git update-index -z --index-info &&
 git diff-files -z --name-only --ignore-submodules=all; }
 s=$?; rm -rf "$GIT_DIR"; exit $s`
 
-// beginning is the last moment at which nothing had run in a checkout.
-type beginning struct {
+// startMark is the last moment at which nothing had run in a checkout.
+type startMark struct {
 	at     time.Time     // this host's clock
 	change time.Time     // the file system's clock
 	wait   time.Duration // from then until the first command; 0: none has run
 	dir    fs.FileInfo   // the checkout's folder: without a sandbox another folder can take its place
 }
 
-// begin sets the beginning by the time of a file that the host has just written.
-func (w *Workspace) begin(file string) {
+// setStartMark sets the mark to the time of a file that the host has just written.
+func (w *Workspace) setStartMark(file string) {
 	dir, err := os.Lstat(w.Dir)
 	info, errFile := os.Lstat(file)
 	if err == nil && errFile == nil && info.ModTime().Nanosecond() > 0 { // without nanoseconds the clock may count seconds
-		w.began = &beginning{at: time.Now(), change: info.ModTime(), dir: dir}
+		w.startMark = &startMark{at: time.Now(), change: info.ModTime(), dir: dir}
 	}
 }
 
-// willOpen notes the beginning of a clean checkout in which nothing has run.
-func (w *Workspace) willOpen() {
+// markStartBeforeOpen notes the beginning of a clean checkout in which nothing has run.
+func (w *Workspace) markStartBeforeOpen() {
 	here := []sandboxes.Isolation{sandboxes.NoIsolation, sandboxes.Namespaces} // isolation on this kernel
-	if w.began == nil && w.Tree.Spec().Detached && slices.Contains(here, w.c.Sandboxes.Capabilities().Isolation) && stampsChanges(w.Dir) {
-		w.begin(filepath.Join(w.Dir, ".git"))
+	if w.startMark == nil && w.Tree.Spec().Detached && slices.Contains(here, w.c.Sandboxes.Capabilities().Isolation) && stampsChanges(w.Dir) {
+		w.setStartMark(filepath.Join(w.Dir, ".git"))
 	}
 }
 
-// hasOpened is called before anything runs in the open sandbox. Opening changes the owner of files over a layer, and in a linked
-// worktree .git is older than the files. In both cases hasOpened notes a new beginning, and waits until the file system's clock
+// markStartAfterOpen is called before anything runs in the open sandbox. Opening changes the owner of files over a layer, and
+// in a linked worktree .git is older than the files. In both cases it sets a new mark, and waits until the file system's clock
 // has moved on.
-func (w *Workspace) hasOpened(ctx context.Context) {
-	if w.began == nil || w.began.wait > 0 {
+func (w *Workspace) markStartAfterOpen(ctx context.Context) {
+	if w.startMark == nil || w.startMark.wait > 0 {
 		return
 	}
 	if w.Tree.Layered() || !w.Tree.Spec().Private {
 		file := filepath.Join(w.c.Repo.Temp(), "begin-"+w.id)
 		err := os.WriteFile(file, nil, 0o600)
-		if w.began = nil; err == nil {
-			w.begin(file)
+		if w.startMark = nil; err == nil {
+			w.setStartMark(file)
 			err = os.Remove(file)
 		}
-		if err != nil || w.began == nil {
-			w.began = nil
+		if err != nil || w.startMark == nil {
+			w.startMark = nil
 			return
 		}
 		select {
-		case <-time.After(tick):
+		case <-time.After(clockTick):
 		case <-ctx.Done():
 		}
 	}
-	w.began.wait = time.Since(w.began.at)
+	w.startMark.wait = time.Since(w.startMark.at)
 }
 
-// changed reports which tracked files may have changed in an open checkout; a nil function: none. known is false if any file may
-// have changed. No command can set the change time of a file. If a folder has a new or removed entry, all files in it may have
-// changed.
-func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, known bool) {
-	b := w.began
+// mayHaveChanged reports which tracked files may have changed in an open checkout; a nil function: none. known is false if any
+// file may have changed. No command can set the change time of a file. If a folder has a new or removed entry, all files in it
+// may have changed.
+func (w *Workspace) mayHaveChanged(ctx context.Context) (may func(path string) bool, known bool) {
+	b := w.startMark
 	if b == nil {
 		return nil, false
 	}
@@ -105,7 +105,7 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	now := time.Now()
 	back := now.Sub(b.at) - now.Round(0).Sub(b.at.Round(0)) // how far somebody has set the clock back
 	dir, _ := os.Lstat(w.Dir)                               // nil equals no other folder
-	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < tick || !os.SameFile(dir, b.dir) {
+	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < clockTick || !os.SameFile(dir, b.dir) {
 		return nil, false
 	}
 	if out.Total() == 0 {
@@ -141,9 +141,9 @@ func (w *Workspace) inLayer(file string) bool {
 	})
 }
 
-// differ reads the files of an open checkout and lists those that differ from the commit. may limits them to files that may
-// differ; nil: all files.
-func (w *Workspace) differ(ctx context.Context, commit, files string, may func(path string) bool) (paths []string, err error) {
+// listDiffering reads the files of an open checkout and lists those that differ from the commit. may limits them to files that
+// may differ; nil: all files.
+func (w *Workspace) listDiffering(ctx context.Context, commit, files string, may func(path string) bool) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
 	if may != nil {
@@ -160,7 +160,7 @@ func (w *Workspace) differ(ctx context.Context, commit, files string, may func(p
 	format := map[bool]string{true: "sha1", false: "sha256"}[len(commit) == 40]
 	out, tail := proc.NewTail(differMax), proc.NewTail(1<<10)
 	exit, err := w.Box.Exec(ctx, sandboxes.Command{
-		Argv: []string{"sh", "-c", differing, "sh", format}, Stdin: bytes.NewReader([]byte(files)), Stdout: out, Stderr: tail,
+		Argv: []string{"sh", "-c", differingScript, "sh", format}, Stdin: bytes.NewReader([]byte(files)), Stdout: out, Stderr: tail,
 	})
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("exit status %d: %s", exit.Code, lastLine(tail.String()))
@@ -171,9 +171,9 @@ func (w *Workspace) differ(ctx context.Context, commit, files string, may func(p
 	return strings.FieldsFunc(out.String(), func(r rune) bool { return r == 0 }), nil
 }
 
-// touched lists the tracked files of an open checkout that have changed, so that they were not checked as committed.
-func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
-	may, known := w.changed(ctx)
+// touchedFiles lists the tracked files of an open checkout that have changed, so that they were not checked as committed.
+func (w *Workspace) touchedFiles(ctx context.Context, o Checkout) ([]string, error) {
+	may, known := w.mayHaveChanged(ctx)
 	if known && may == nil {
 		return nil, nil
 	}
@@ -181,7 +181,7 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	after, err := w.differ(ctx, o.Base.Commit, files, may)
+	after, err := w.listDiffering(ctx, o.Base.Commit, files, may)
 	if err != nil && ctx.Err() == nil { // the checks have caused the failure
 		return []string{"the checkout (" + err.Error() + ")"}, nil
 	}
@@ -191,7 +191,7 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	before := map[string]bool{} // they differ even in a checkout in which nothing has run
 	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
 	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) error {
-		paths, err := fresh.differ(ctx, o.Base.Commit, files, nil)
+		paths, err := fresh.listDiffering(ctx, o.Base.Commit, files, nil)
 		for _, path := range paths {
 			before[path] = true
 		}

@@ -61,7 +61,7 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 				return w
 			}
 			w := open("look", true)
-			may, known := w.changed(t.Context())
+			may, known := w.mayHaveChanged(t.Context())
 			got := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return may == nil || !may(f) })
 			if strings.Join(got, " ") != c.may || !known || (may == nil) != (name == "nothing") {
 				t.Errorf("may have changed: %q (known: %v), want %q", got, known, c.may)
@@ -119,7 +119,7 @@ func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 		if exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
 			t.Fatal(exit, err)
 		}
-		may, known := w.changed(t.Context())
+		may, known := w.mayHaveChanged(t.Context())
 		got := slices.DeleteFunc([]string{"a", "new/deep/file", "new/file", "sub/b", "sub/c", "top"}, func(f string) bool { return may == nil || !may(f) })
 		if strings.Join(got, " ") != c.may || !known {
 			t.Errorf("%s: may have changed: %q (known: %v), want %q", name, got, known, c.may)

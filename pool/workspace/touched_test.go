@@ -64,8 +64,8 @@ func opened(t *testing.T, files ...string) *Workspace {
 	if _, err := tree.Sandbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if w.willOpen(); w.began == nil && !stampsChanges(w.Dir) {
-		if _, known := w.changed(t.Context()); known {
+	if w.markStartBeforeOpen(); w.startMark == nil && !stampsChanges(w.Dir) {
+		if _, known := w.mayHaveChanged(t.Context()); known {
 			t.Error("a change could be told on a file system that need not note it")
 		}
 		t.Skip("this file system need not note every change")
@@ -78,7 +78,7 @@ func opened(t *testing.T, files ...string) *Workspace {
 }
 
 // later waits until the clock of the file system has moved on.
-func (b *beginning) later(t *testing.T) {
+func (b *startMark) later(t *testing.T) {
 	t.Helper()
 	for file := filepath.Join(t.TempDir(), "clock"); ; {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -86,8 +86,8 @@ func (b *beginning) later(t *testing.T) {
 		}
 		if info, err := os.Stat(file); err != nil {
 			t.Fatal(err)
-		} else if info.ModTime().Sub(b.change) > tick {
-			b.wait = 2 * tick
+		} else if info.ModTime().Sub(b.change) > clockTick {
+			b.wait = 2 * clockTick
 			return
 		}
 	}
@@ -113,16 +113,16 @@ func TestFilesThatMayHaveChanged(t *testing.T) {
 			t.Parallel()
 			files := []string{"a", "sub/b", "sub/deep/c", "sub/other/d", "z/e"}
 			w := opened(t, files...)
-			if _, known := w.changed(t.Context()); known {
+			if _, known := w.mayHaveChanged(t.Context()); known {
 				t.Error("no time has passed, and still a change could be told from the checkout")
 			}
-			w.began.later(t)
+			w.startMark.later(t)
 			cmd := exec.CommandContext(t.Context(), "sh", "-ec", c.do)
 			cmd.Dir, cmd.Env = w.Dir, append(os.Environ(), "TMP="+filepath.Join(t.TempDir(), "tmp"))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			may, known := w.changed(t.Context())
+			may, known := w.mayHaveChanged(t.Context())
 			var got []string
 			for _, f := range files {
 				if may != nil && may(f) {
@@ -146,16 +146,16 @@ func TestFilesThatOpeningChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.began.later(t)
-		w.began.wait = 0
+		w.startMark.later(t)
+		w.startMark.wait = 0
 		if err := os.Chmod(filepath.Join(w.Dir, "a"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		w.hasOpened(t.Context())
+		w.markStartAfterOpen(t.Context())
 		if !layered {
-			w.began.wait = 2 * tick
+			w.startMark.wait = 2 * clockTick
 		}
-		may, known := w.changed(t.Context())
+		may, known := w.mayHaveChanged(t.Context())
 		if !known || (may == nil) != layered {
 			t.Errorf("over a layer: %v; a file may have changed: %v (known: %v)", layered, may != nil, known)
 		}
@@ -179,19 +179,19 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(other, filepath.Base(tree.Dir())), os.DirFS(tree.Dir())); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * tick) // so that change times differ from those of the run
+		<-time.After(2 * clockTick) // so that change times differ from those of the run
 		w := (&Config{Repo: repo, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Log: slog.New(slog.DiscardHandler)}).New("r", tree, nil, nil)
 		if err := w.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if w.began == nil && !stampsChanges(w.Dir) {
+		if w.startMark == nil && !stampsChanges(w.Dir) {
 			t.Skip("this file system need not note every change")
 		}
 		exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", do}, Env: []string{"OTHER=" + other}})
 		if err != nil || !exit.OK() {
 			t.Fatal(exit, err)
 		}
-		may, known := w.changed(t.Context())
+		may, known := w.mayHaveChanged(t.Context())
 		var got []string
 		for _, f := range []string{"a", "sub/b"} {
 			if !known || may != nil && may(f) {
@@ -210,7 +210,7 @@ func TestFilesThatGitCannotList(t *testing.T) {
 	t.Parallel()
 	w := opened(t, "a")
 	o := Checkout{Base: worktree.Base{Commit: strings.Repeat("1", 40)}}
-	if got, err := w.touched(t.Context(), o); err == nil || len(got) > 0 {
+	if got, err := w.touchedFiles(t.Context(), o); err == nil || len(got) > 0 {
 		t.Errorf("files %q are said to have changed, error %v", got, err)
 	}
 }

@@ -25,10 +25,10 @@ func (c *Config) meterBeside(run string) *gateway.Meter {
 	return gateway.NewMeter(c.Network, run).Beside(c.meters[run])
 }
 
-// Visit makes a checkout without checks, opens the guest's sandbox over it, and removes both when look has returned. It imports
-// nothing. The sandbox shows the checkout read-only if it can. A separate meter counts what the guest uses. told has the final
-// notices of the sandbox and of the guest's model service.
-func (c *Config) Visit(ctx context.Context, o Checkout, look func(context.Context, *Workspace) error) (told []sandboxes.Notice, err error) {
-	o.guest = true
+// Visit makes a checkout without checks, opens the reviewer's sandbox over it, and removes both when look has returned. It
+// imports nothing. The sandbox shows the checkout read-only if it can. A separate meter counts what the reviewer uses. The
+// notices are the final ones of the sandbox and of the reviewer's model service.
+func (c *Config) Visit(ctx context.Context, o Checkout, look func(context.Context, *Workspace) error) (notices []sandboxes.Notice, err error) {
+	o.forReviewer = true
 	return c.inCheckout(ctx, o, look)
 }

@@ -14,27 +14,27 @@ import (
 // must be called before the sandbox opens. For a clean checkout ralph's own knowledge of what setup reads is not enough: a
 // success must not rest on it.
 func (w *Workspace) Warm(ctx context.Context) {
-	w.warm(ctx, w.Tree == nil || !w.Tree.Spec().Detached || w.c.Homes != nil && len(w.c.Homes.Inputs) > 0)
+	w.addKeptSetup(ctx, w.Tree == nil || !w.Tree.Spec().Detached || w.c.Homes != nil && len(w.c.Homes.Inputs) > 0)
 }
 
-func (w *Workspace) warm(ctx context.Context, sure bool) {
-	w.skip = false
-	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.Alone || !sure {
+func (w *Workspace) addKeptSetup(ctx context.Context, sure bool) {
+	w.skipSetup = false
+	if w.findKeptSetup(ctx); w.keptSetup == nil || !w.keptSetup.Alone || !sure {
 		return
 	}
 	ok, err := w.addMade(ctx)
 	if err != nil {
 		w.c.Log.Warn("setup runs again", "run", w.id, "reason", err)
 	}
-	w.skip = ok && err == nil
+	w.skipSetup = ok && err == nil
 }
 
 // SetUp reports whether setup need not run, because the tree and the home of the open sandbox have what it makes.
-func (w *Workspace) SetUp() bool { return w.skip }
+func (w *Workspace) SetUp() bool { return w.skipSetup }
 
-// findWarmth finds what setup has made for the tree's commit.
-func (w *Workspace) findWarmth(ctx context.Context) {
-	if w.warmth != nil || w.c.Homes == nil || w.Tree == nil {
+// findKeptSetup finds what setup has made for the tree's commit.
+func (w *Workspace) findKeptSetup(ctx context.Context) {
+	if w.keptSetup != nil || w.c.Homes == nil || w.Tree == nil {
 		return
 	}
 	s := w.Tree.Spec()
@@ -42,12 +42,12 @@ func (w *Workspace) findWarmth(ctx context.Context) {
 	if s.Detached {
 		from = s.From
 	}
-	w.warmth = w.c.Homes.Use(ctx, w.Tree.Start(), from, s.Detached)
+	w.keptSetup = w.c.Homes.Use(ctx, w.Tree.Start(), from, s.Detached)
 }
 
 // addMade adds the files to the tree. ok is false if they are not kept, or if the tree has files in their place.
 func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
-	made, ok, err := w.warmth.Made()
+	made, ok, err := w.keptSetup.Made()
 	if !ok || err != nil || len(made) == 0 {
 		return ok, err
 	}
@@ -79,7 +79,7 @@ func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
 			return false, nil
 		}
 	}
-	tree := w.warmth.Tree()
+	tree := w.keptSetup.Tree()
 	if can := w.c.Layers(); can != nil && can(ctx, w.c.Repo.Temp()) == nil {
 		return true, w.Tree.AddSetup(tree)
 	}

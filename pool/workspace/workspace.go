@@ -34,26 +34,26 @@ type Workspace struct {
 	// Unclosed: a sandbox that was opened may have left something. Hung: a sandbox may still open.
 	Unclosed, Hung bool
 
-	c       *Config
-	agents  agents.Chain
-	look    bool     // the sandbox shows the tree read-only
-	idle    bool     // no agent works in it, so a missing login is no error
-	id      string   // id of the run, which marks every process
-	facts   []string // environment of every command
-	refused func(egress.Event)
-	disk    *account
-	filled  *homes.Filling     // the home that this sandbox fills; nil: none
-	warmth  *homes.Home        // what an earlier setup has made; nil: nothing
-	skip    bool               // setup need not run
-	began   *beginning         // beginning of a clean checkout; nil: not known
-	late    error              // why no import is tried again: one did not end in time
-	full    error              // error of the last import if it met a full disk; else nil
-	room    int64              // free bytes after that, on the fuller disk
-	lost    []sandboxes.Notice // warnings of a sandbox that broke
-	stale   bool               // a sandbox was not closed, though a later one may have been
-	bare    bool               // a new sandbox replaced a broken one, and its home lacks the files of setup
-	show    string             // the command line that shows a disk that stays; empty: there is none
-	unsaved error              // the uncommitted files that the last import could not save; nil: none
+	c             *Config
+	agents        agents.Chain
+	readOnly      bool     // the sandbox shows the tree read-only
+	noAgent       bool     // no agent works in it, so a missing login is no error
+	id            string   // id of the run, which marks every process
+	runEnv        []string // environment of every command
+	refused       func(egress.Event)
+	disk          *diskAccount
+	filling       *homes.Filling     // the home that this sandbox fills; nil: none
+	keptSetup     *homes.Home        // what an earlier setup has made; nil: nothing
+	skipSetup     bool               // setup need not run
+	startMark     *startMark         // of a clean checkout; nil: not known
+	importGivenUp error              // why no import is tried again: one did not end in time
+	diskFullErr   error              // error of the last import if it met a full disk; else nil
+	roomWhenFull  int64              // free bytes after that, on the fuller disk
+	lostNotices   []sandboxes.Notice // warnings of a sandbox that broke
+	leftUnclosed  bool               // a sandbox was not closed, though a later one may have been
+	bare          bool               // a new sandbox replaced a broken one, and its home lacks the files of setup
+	showCommand   string             // the command line that shows a disk that stays; empty: there is none
+	unsaved       error              // the uncommitted files that the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with the changes over the layers of the worktree; empty: there is none
 	layers    []string // these layers, on the host
@@ -79,13 +79,13 @@ func (w *Workspace) open(ctx context.Context) error {
 	spec := sandboxes.Spec{
 		Run:      w.id,
 		Worktree: w.Dir,
-		Env:      append(slices.Clone(w.facts), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...),
+		Env:      append(slices.Clone(w.runEnv), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...),
 		Mounts:   c.Mounts,
 		Limits:   c.Limits,
-		ReadOnly: w.look,
+		ReadOnly: w.readOnly,
 	}
 	if !c.Sandboxes.Capabilities().Isolated() {
-		spec.Env = append(slices.Clone(w.facts), c.Env...)
+		spec.Env = append(slices.Clone(w.runEnv), c.Env...)
 	}
 	spec.Home, spec.FillHome = w.home(ctx) // in use from here on
 	if w.Tree != nil {
@@ -94,14 +94,14 @@ func (w *Workspace) open(ctx context.Context) error {
 			return err
 		}
 		spec.GitDir, spec.Objects, spec.Lower, spec.Setup, spec.Workdir = private.GitDir, private.Objects, private.Lower, private.Setup, c.workdir()
-		w.willOpen()
+		w.markStartBeforeOpen()
 		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // the tree was made for another sandbox
 			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, lower)
 		}
 	}
 	var err error
 	w.Gateway, err = gateway.Config{
-		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: w.agents, Idle: w.idle,
+		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: w.agents, Idle: w.noAgent,
 		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter, Limited: c.Limited,
 	}.Open()
 	if err != nil {
@@ -109,92 +109,92 @@ func (w *Workspace) open(ctx context.Context) error {
 	}
 	spec.Egress = w.Gateway.Socket
 	w.Unclosed = true
-	if w.Box, err = w.openBox(ctx, spec); err != nil {
+	if w.Box, err = w.openSandbox(ctx, spec); err != nil {
 		err = errors.Join(err, w.Gateway.Close())
 		w.Gateway = nil
-		w.leaveWarmth()
+		w.releaseKeptSetup()
 		return err
 	}
 	if b, ok := sandboxes.As[sandboxes.Cold](w.Box); ok && b.Cold() != "" {
 		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.Cold())
-		w.leaveWarmth()
-		w.skip = false
+		w.releaseKeptSetup()
+		w.skipSetup = false
 	}
 	w.changes, w.overSetup = "", spec.Setup != ""
 	if b, ok := sandboxes.As[sandboxes.Differ](w.Box); ok {
 		w.changes, w.layers = b.Changes(), []string{spec.Lower, spec.Setup}
 	}
-	w.hasOpened(ctx)
-	w.disk.also(w.Box)
+	w.markStartAfterOpen(ctx)
+	w.disk.addFolders(w.Box)
 	return nil
 }
 
 // Present returns the sandbox that is open at the time of each call: Import replaces one that broke.
-func (w *Workspace) Present() sandboxes.Sandbox { return present{w} }
+func (w *Workspace) Present() sandboxes.Sandbox { return currentSandbox{w} }
 
 // Bare reports, once, whether setup has to run again because Import has replaced a sandbox that broke.
 func (w *Workspace) Bare() bool {
-	bare := w.bare && !w.skip && w.Box != nil
+	bare := w.bare && !w.skipSetup && w.Box != nil
 	w.bare = false
 	return bare
 }
 
-type present struct{ w *Workspace }
+type currentSandbox struct{ w *Workspace }
 
-func (p present) Workdir() string { return p.w.Box.Workdir() }
+func (p currentSandbox) Workdir() string { return p.w.Box.Workdir() }
 
-func (p present) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+func (p currentSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if p.w.Box == nil {
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
 	return p.w.Box.Exec(ctx, cmd)
 }
 
-func (p present) Close(ctx context.Context) error { return p.w.Box.Close(ctx) }
+func (p currentSandbox) Close(ctx context.Context) error { return p.w.Box.Close(ctx) }
 
 // home returns the home for the sandbox, and whether setup is to fill it.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
-	if w.filled != nil {
-		return w.filled.Home(), true
+	if w.filling != nil {
+		return w.filling.Home(), true
 	}
-	if w.findWarmth(ctx); w.warmth == nil {
+	if w.findKeptSetup(ctx); w.keptSetup == nil {
 		return "", false
 	}
-	return w.warmth.Dir(), false
+	return w.keptSetup.Dir(), false
 }
 
-// fill makes the sandbox fill a home for the base. If that fills the disk, the context ends.
-func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Context, done func()) {
+// fillHome makes the sandbox fill a home for the base. If that fills the disk, the context ends.
+func (w *Workspace) fillHome(ctx context.Context, commit string) (limited context.Context, done func()) {
 	var err error
-	if w.filled, err = w.c.Homes.Fill(ctx, commit); err != nil {
+	if w.filling, err = w.c.Homes.Fill(ctx, commit); err != nil {
 		w.c.Log.Warn("home not kept", "error", err)
 	}
-	if w.filled == nil {
+	if w.filling == nil {
 		return ctx, func() {}
 	}
 	limited, cancel := context.WithCancelCause(ctx)
 	remove := func() {}
-	if dir := w.filled.Dir(); w.c.Disk != nil {
+	if dir := w.filling.Dir(); w.c.Disk != nil {
 		remove = w.c.Disk.Add(ctx, disk.Writer{
 			Folders: func() []string { return []string{dir} },
 			Marks:   []string{w.id},
 			End:     func(e *disk.UsageError) { cancel(e) },
 		})
 	}
-	w.filled.Begin(limited)
+	w.filling.Begin(limited)
 	return limited, func() { remove(); cancel(nil) }
 }
 
-func (w *Workspace) leaveWarmth() {
-	if w.warmth != nil {
-		w.warmth.Done()
-		w.warmth = nil
+func (w *Workspace) releaseKeptSetup() {
+	if w.keptSetup != nil {
+		w.keptSetup.Done()
+		w.keptSetup = nil
 	}
 }
 
-// inside runs git in the sandbox, for an import. It passes on the folder of changes only if git alone has made the layer below: a
-// layer of setup may contain anything, so that the import has to look at all files.
-func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, error) {
+// gitInSandbox runs git in the sandbox, for an import. It passes on the folder of changes only if git alone has made the layer
+// below: a layer of setup may contain anything, so that the import has to look at all files.
+func (w *Workspace) gitInSandbox(ctx context.Context, cmd worktree.Command) (int, error) {
 	if w.changes != "" && !w.overSetup {
 		cmd.Env = append(slices.Clone(cmd.Env), importer.ChangesEnv+"="+w.changes)
 	}
@@ -207,41 +207,41 @@ func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, erro
 // Import imports what was committed. In the user's checkout it only counts the commits.
 func (w *Workspace) Import(ctx context.Context) error {
 	if w.Tree == nil {
-		return w.count(ctx)
+		return w.countCommits(ctx)
 	}
-	if w.late != nil {
-		return w.late
+	if w.importGivenUp != nil {
+		return w.importGivenUp
 	}
-	limited, cancel := w.Ending.limit(ctx)
+	limited, cancel := w.Ending.forImport(ctx)
 	defer cancel()
 	var in worktree.Inside
 	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
 		if err := w.Open(limited); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
 			return err
-		} else if in = w.inside; err != nil {
+		} else if in = w.gitInSandbox; err != nil {
 			in = func(context.Context, worktree.Command) (int, error) { return 0, err }
 		}
 	}
-	if w.full != nil && w.roomLeft() < w.room+moreRoom {
-		return w.full // another import would take as long and fail in the same way
+	if w.diskFullErr != nil && w.roomLeft() < w.roomWhenFull+moreRoom {
+		return w.diskFullErr // another import would take as long and fail in the same way
 	}
 	got, err := w.Tree.Import(limited, in)
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
-		w.lost = w.Shut(limited) // the sandbox broke; a new one shows the same files
+		w.lostNotices = w.Shut(limited) // the sandbox broke; a new one shows the same files
 		if failed := w.Open(limited); failed == nil {
-			w.bare, w.skip = true, w.skip && w.warmth != nil
-			got, err = w.Tree.Import(limited, w.inside)
+			w.bare, w.skipSetup = true, w.skipSetup && w.keptSetup != nil
+			got, err = w.Tree.Import(limited, w.gitInSandbox)
 		}
 	}
-	w.full = nil
+	w.diskFullErr = nil
 	if importer.Full(err) {
-		w.full, w.room = err, w.roomLeft()
+		w.diskFullErr, w.roomWhenFull = err, w.roomLeft()
 	}
 	if err != nil && limited.Err() != nil && (ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
 		err = fmt.Errorf("%w: %w", worktree.ErrLate, context.Cause(limited))
 	}
 	if errors.Is(err, worktree.ErrLate) {
-		w.late = err
+		w.importGivenUp = err
 	}
 	if err != nil && !(importer.OnlyUnsaved(err) && got.Tip != "") {
 		return err
@@ -267,8 +267,8 @@ func (w *Workspace) Starved(err error) bool {
 	return git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil
 }
 
-// count counts the commits since Start in the user's checkout.
-func (w *Workspace) count(ctx context.Context) error {
+// countCommits counts the commits since Start in the user's checkout.
+func (w *Workspace) countCommits(ctx context.Context) error {
 	now, err := w.c.Repo.Base(ctx, "HEAD")
 	if err != nil {
 		return err
@@ -288,49 +288,49 @@ func (w *Workspace) Work() loop.Work {
 
 // Shut closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called more than
 // once.
-func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
+func (w *Workspace) Shut(ctx context.Context) (notices []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
-	ctx, cancel := Within(ctx, w.Asked, max(w.c.StopGrace, moment))
+	ctx, cancel := Within(ctx, w.Asked, max(w.c.StopGrace, briefLimit))
 	defer cancel()
 	if w.Box != nil {
 		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Box); ok && w.Tree != nil && w.Tree.Unsaved() {
-			w.show = k.KeepDisk() // only the disk has what is not imported
+			w.showCommand = k.KeepDisk() // only the disk has what is not imported
 		}
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
-			w.stale = true
-			told = append(told, sandboxes.Noticef("sandbox: %v", err))
+			w.leftUnclosed = true
+			notices = append(notices, sandboxes.Noticef("sandbox: %v", err))
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
 			n.Text = "sandbox: " + n.Text
-			told = append(told, n)
+			notices = append(notices, n)
 		}
 	}
 	refused := w.refusals()
 	w.Box = nil
-	w.leaveWarmth()
-	told, w.lost = slices.Concat(w.lost, told, refused, w.Meter.Notices()), nil
+	w.releaseKeptSetup()
+	notices, w.lostNotices = slices.Concat(w.lostNotices, notices, refused, w.Meter.Notices()), nil
 	if err := w.Gateway.Close(); err != nil {
-		told = append(told, sandboxes.Noticef("network: %v", err))
+		notices = append(notices, sandboxes.Noticef("network: %v", err))
 		w.Unclosed = true
 	}
 	w.Gateway = nil
-	return told
+	return notices
 }
 
 // refusals lists the connections that were refused so far.
-func (w *Workspace) refusals() (told []sandboxes.Notice) {
+func (w *Workspace) refusals() (notices []sandboxes.Notice) {
 	if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
-		told = gateway.Refusals(r.Refused())
+		notices = gateway.Refusals(r.Refused())
 	}
-	return append(told, w.Gateway.Refused()...)
+	return append(notices, w.Gateway.Refused()...)
 }
 
 // Close imports what is left, and removes the sandbox and, unless keep is set, the tree. A tree stays if its work cannot be
 // imported or if its sandbox is not gone; its record keeps it findable.
-func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Notice) {
+func (w *Workspace) Close(ctx context.Context, keep bool) (notices []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
@@ -338,15 +338,15 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	var kept error
 	if w.Tree != nil && w.Tree.Unsaved() {
 		if kept = w.Import(ctx); kept == nil && len(w.Last.Gitlinks) > 0 {
-			told = append(told, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(w.Last.Gitlinks, ", ")))
+			notices = append(notices, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(w.Last.Gitlinks, ", ")))
 		}
 	}
-	told = append(told, w.Shut(ctx)...)
+	notices = append(notices, w.Shut(ctx)...)
 	if w.unsaved != nil {
-		told = append(told, sandboxes.Notice{Text: w.unsaved.Error()})
+		notices = append(notices, sandboxes.Notice{Text: w.unsaved.Error()})
 	}
 	if w.Tree == nil {
-		return told
+		return notices
 	}
 	err := w.reapUnclosed(ctx)
 	if keep {
@@ -354,28 +354,28 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	}
 	switch {
 	case keep && err != nil:
-		told = append(told, sandboxes.Noticef("the sandbox over %s may run until that worktree is removed: %v", w.Dir, err))
+		notices = append(notices, sandboxes.Noticef("the sandbox over %s may run until that worktree is removed: %v", w.Dir, err))
 	case keep:
 	case err != nil:
-		told = append(told, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
+		notices = append(notices, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
 	default:
 		err := w.Tree.Remove(ctx)
 		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
 			where := aside.Files()
-			if w.show != "" {
+			if w.showCommand != "" {
 				where = fmt.Sprintf("its files are in volumes of sandbox %s; to look: %s; only what it began with is in %s",
-					w.c.Sandboxes.Name(), w.show, aside.Dir)
+					w.c.Sandboxes.Name(), w.showCommand, aside.Dir)
 			}
-			return append(told, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, where))
+			return append(notices, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, where))
 		}
 		if kept == nil || !errors.Is(err, worktree.ErrKept) {
 			kept = cmp.Or(err, kept)
 		}
 	}
 	if kept != nil {
-		told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, kept))
+		notices = append(notices, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, kept))
 	}
-	return told
+	return notices
 }
 
 // Forget ends the run's account with the disk guard, and its meter. Nothing of the run may write or make requests any more.
@@ -383,7 +383,7 @@ func (w *Workspace) Forget() {
 	if w == nil {
 		return
 	}
-	w.leaveWarmth()
+	w.releaseKeptSetup()
 	w.disk.close()
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()

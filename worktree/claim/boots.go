@@ -20,42 +20,42 @@ func bootOf(started string) string {
 	return boot
 }
 
-// since returns the start recorded for a process that has ended: only the boot part is left.
-func since(boot string) string {
+// endedStart returns the start recorded for a process that has ended: only the boot part is left.
+func endedStart(boot string) string {
 	if boot == "" {
 		return ""
 	}
 	return "@" + boot
 }
 
-// ofThisMachine reports whether the holder is or was a process of this machine, or a run that waits on it.
-func (s *Store) ofThisMachine(h Holder) bool {
+// isOfThisMachine reports whether the holder is or was a process of this machine, or a run that waits on it.
+func (s *Store) isOfThisMachine(h Holder) bool {
 	if h.Host != s.self.Host {
 		return false
 	}
 	boot := bootOf(h.Started)
-	return boot == bootOf(s.self.Started) || slices.Contains(s.boots(), boot)
+	return boot == bootOf(s.self.Started) || slices.Contains(s.knownBoots(), boot)
 }
 
-func (s *Store) bootsFile() string { return s.left + "-boots" }
+func (s *Store) bootsFile() string { return s.waitDir + "-boots" }
 
-func (s *Store) boots() []string {
-	if s.left == "" {
+func (s *Store) knownBoots() []string {
+	if s.waitDir == "" {
 		return nil
 	}
 	text, _ := os.ReadFile(s.bootsFile()) // without the file, the claim has to expire
 	return strings.Fields(string(text))
 }
 
-// noteBoot records the present boot.
-func (s *Store) noteBoot() error {
-	known, boot := s.boots(), bootOf(s.self.Started)
-	if s.left == "" || boot == "" || slices.Contains(known, boot) {
+// recordBoot records the present boot.
+func (s *Store) recordBoot() error {
+	known, boot := s.knownBoots(), bootOf(s.self.Started)
+	if s.waitDir == "" || boot == "" || slices.Contains(known, boot) {
 		return nil
 	}
 	known = append(known, boot)
-	if err := os.MkdirAll(filepath.Dir(s.left), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.waitDir), 0o700); err != nil {
 		return err
 	}
-	return s.put(s.bootsFile(), strings.Join(known[max(0, len(known)-bootsKept):], "\n")+"\n", time.Time{})
+	return s.writeFile(s.bootsFile(), strings.Join(known[max(0, len(known)-bootsKept):], "\n")+"\n", time.Time{})
 }

@@ -29,14 +29,14 @@ var (
 	ErrVersion = errors.New("written by a newer version of ralph")
 )
 
-// errSwap means that a compare-and-swap found another value.
-var errSwap = errors.New("claim has changed")
+// errRefChanged means that a compare-and-swap found another value.
+var errRefChanged = errors.New("claim has changed")
 
-// refusedSwap is an errSwap with the remote's reason.
-type refusedSwap struct{ error }
+// refChangedError is an errRefChanged with the remote's reason.
+type refChangedError struct{ error }
 
-// Unwrap returns errSwap and the remote's error.
-func (r refusedSwap) Unwrap() []error { return []error{errSwap, r.error} }
+// Unwrap returns errRefChanged and the remote's error.
+func (r refChangedError) Unwrap() []error { return []error{errRefChanged, r.error} }
 
 // clockMargin is the clock difference allowed between two machines. Another machine's claim counts as expired only this
 // long after its expiry time.
@@ -65,18 +65,18 @@ func (e *TakenError) Unwrap() error { return ErrTaken }
 
 // Claim is a held claim. It belongs to one run.
 type Claim struct {
-	store *Store
-	key   string
-	ttl   time.Duration
-	dead  string // run of this host from which the claim was taken over
+	store   *Store
+	key     string
+	ttl     time.Duration
+	deadRun string // run of this host from which the claim was taken over
 
-	op chan struct{} // semaphore: only one renewal or release at a time
+	opLock chan struct{} // semaphore: only one renewal or release at a time
 
 	mu       sync.Mutex
 	holder   Holder          // guarded by mu
 	record   Record          // guarded by mu
 	final    *Record         // guarded by mu; the record that End was to leave; nil: End was not called
-	at       string          // guarded by mu; the last known commit of the ref
+	commit   string          // guarded by mu; the last known commit of the ref
 	sent     map[string]bool // guarded by mu; commits that may have arrived although the remote's answer was lost
 	released bool            // guarded by mu
 }
@@ -94,7 +94,7 @@ func (c *Claim) Left() time.Duration { return c.Holder().Expires.Round(0).Sub(c.
 
 // Dead returns the run of this host from which the claim was taken over, or "". The ralph of that run has died or hangs,
 // and processes of it may still be running.
-func (c *Claim) Dead() string { return c.dead }
+func (c *Claim) Dead() string { return c.deadRun }
 
 // Record returns the record of the issue's runs. It is zero for an issue that was never worked, and for a nil Claim.
 func (c *Claim) Record() Record {
@@ -126,51 +126,51 @@ func (c *Claim) SetRecord(ctx context.Context, r Record) error {
 
 // renew renews the claim. It replaces the record unless r is nil.
 func (c *Claim) renew(ctx context.Context, r *Record) error {
-	err := c.begin(ctx)
-	if r != nil { // set also if begin fails, for a later renewal
+	err := c.lockOp(ctx)
+	if r != nil { // set also if lockOp fails, for a later renewal
 		c.setRecord(*r)
 	}
 	if err != nil {
 		return err
 	}
-	defer c.end()
+	defer c.unlockOp()
 	return c.retry(ctx, func(at string) error {
 		if c.isReleased() {
 			return ErrLost
 		}
-		return c.take(ctx, at, c.Holder(), c.Record())
+		return c.swapHolder(ctx, at, c.Holder(), c.Record())
 	})
 }
 
-// begin waits until no other renewal or release is running.
-func (c *Claim) begin(ctx context.Context) error {
+// lockOp waits until no other renewal or release is running.
+func (c *Claim) lockOp(ctx context.Context) error {
 	select {
-	case c.op <- struct{}{}:
+	case c.opLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (c *Claim) end() { <-c.op }
+func (c *Claim) unlockOp() { <-c.opLock }
 
-// take swaps the ref from old to a new document with h as the holder. The other refs move in the same transaction.
-func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {
-	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.up()+c.ttl
-	commit, err := c.swap(ctx, old, document{Generation: h.Generation, Holder: &h, Record: r}, also...)
+// swapHolder swaps the ref from old to a new document with h as the holder. The other refs move in the same transaction.
+func (c *Claim) swapHolder(ctx context.Context, old string, h Holder, r Record, otherEdits ...git.Edit) error {
+	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.uptime()+c.ttl
+	commit, err := c.swap(ctx, old, document{Generation: h.Generation, Holder: &h, Record: r}, otherEdits...)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holder, c.at = h, commit
+	c.holder, c.commit = h, commit
 	clear(c.sent)
 	return nil
 }
 
 // swap moves the ref from old to a new document, or deletes it if the document is empty. git gc may remove the new commit
 // before the ref points to it; then swap writes it again.
-func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Edit) (commit string, err error) {
+func (c *Claim) swap(ctx context.Context, old string, d document, otherEdits ...git.Edit) (commit string, err error) {
 	for range maxTries {
 		if !d.empty() {
 			commit, err = c.store.write(d)
@@ -184,8 +184,8 @@ func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Ed
 			c.sent[commit] = true // the answer may be lost
 			c.mu.Unlock()
 		}
-		err = c.store.refs.swap(ctx, c.key, old, commit, also...)
-		if err == nil || errors.Is(err, errSwap) || commit == "" || c.store.objects.Has(commit) {
+		err = c.store.refs.swap(ctx, c.key, old, commit, otherEdits...)
+		if err == nil || errors.Is(err, errRefChanged) || commit == "" || c.store.objects.Has(commit) {
 			return commit, err
 		}
 	}
@@ -196,32 +196,32 @@ func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Ed
 func (c *Claim) retry(ctx context.Context, swap func(at string) error) error {
 	for range maxTries {
 		c.mu.Lock()
-		at := c.at
+		at := c.commit
 		c.mu.Unlock()
 		err := swap(at)
-		if !errors.Is(err, errSwap) {
+		if !errors.Is(err, errRefChanged) {
 			return err
 		}
-		if err := c.find(ctx); err != nil {
+		if err := c.checkRef(ctx); err != nil {
 			return err
 		}
 	}
-	return errSwap
+	return errRefChanged
 }
 
-// find reads the ref after a refused swap. The claim is still held if the ref is at one of its own commits whose answer was
-// lost. Otherwise find fails with ErrLost.
-func (c *Claim) find(ctx context.Context) error {
+// checkRef reads the ref after a refused swap. The claim is still held if the ref is at one of its own commits whose answer
+// was lost. Otherwise find fails with ErrLost.
+func (c *Claim) checkRef(ctx context.Context) error {
 	commit, _, err := c.store.refs.read(ctx, c.key)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if commit == "" || commit != c.at && !c.sent[commit] {
+	if commit == "" || commit != c.commit && !c.sent[commit] {
 		return ErrLost
 	}
-	c.at = commit
+	c.commit = commit
 	return nil
 }
 

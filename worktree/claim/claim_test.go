@@ -110,7 +110,7 @@ func TestSleepTakesNoClaim(t *testing.T) {
 	awake.self.PID++
 	awake.alive = func(int, string) bool { return true }
 	hung := *awake
-	awake.up = uptime
+	awake.uptime = uptime
 	next := Holder{Owner: "you", Run: "r2"}
 	if _, err := awake.Claim(t.Context(), "k", next, ttl); !errors.Is(err, ErrTaken) {
 		t.Errorf("after a sleep: %v", err)
@@ -125,7 +125,7 @@ func TestClaimWithoutHostClockGoesByTheUsualOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	mute := *s.store
-	mute.up = func() time.Duration { return -ttl }
+	mute.uptime = func() time.Duration { return -ttl }
 	claimed(t, &mute, "r1")
 	other := *s.store
 	other.self.PID++
@@ -233,9 +233,9 @@ func TestLeftClaim(t *testing.T) {
 func TestLeaveUntold(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
-	s.store.left = filepath.Join(t.TempDir(), "left")
+	s.store.waitDir = filepath.Join(t.TempDir(), "left")
 	clone := s.clone("clone").store
-	clone.self, clone.left, clone.alive = s.store.self, s.store.left, func(int, string) bool { return false }
+	clone.self, clone.waitDir, clone.alive = s.store.self, s.store.waitDir, func(int, string) bool { return false }
 	ctx := t.Context()
 	hook := filepath.Join(s.bare(), "hooks", "pre-receive")
 	leave := func() {
@@ -280,7 +280,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	s := newSite(t, true)
 	twin := s.clone("twin")
 	twin.store.self, twin.store.alive = s.store.self, func(int, string) bool { return false }
-	twin.store.left = filepath.Join(t.TempDir(), "left")
+	twin.store.waitDir = filepath.Join(t.TempDir(), "left")
 	twin.store.self.Started = "1@another-boot"
 	claimed(t, s.store, "r1")
 	var taken *TakenError
@@ -289,12 +289,12 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	}
 	// The same machine after a restart.
 	again := s.clone("again")
-	again.store.self, again.store.left, again.store.alive = s.store.self, filepath.Join(t.TempDir(), "left"), twin.store.alive
-	if err := again.store.noteBoot(); err != nil {
+	again.store.self, again.store.waitDir, again.store.alive = s.store.self, filepath.Join(t.TempDir(), "left"), twin.store.alive
+	if err := again.store.recordBoot(); err != nil {
 		t.Fatal(err)
 	}
 	again.store.self.Started = "1@next-boot"
-	if err := again.store.noteBoot(); err != nil {
+	if err := again.store.recordBoot(); err != nil {
 		t.Fatal(err)
 	}
 	c, err := again.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl)

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	fetchMost = 64 << 20 // limit of one fetch of claims, in bytes; a claim takes a few hundred
-	fewClaims = 20       // up to this number, claims are written one by one
+	maxFetchBytes  = 64 << 20 // limit of one fetch of claims, in bytes; a claim takes a few hundred
+	maxLooseClaims = 20       // up to this number, claims are written one by one
 )
 
 // fetch fetches claims of the remote, adds them to known and stores them here. Anybody with push access can attach files of
 // any size to a claim. So the fetched objects stay in a separate folder, and only the commits of claims are kept.
-func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *int64, commits ...string) error {
+func (c remoteRefs) fetch(ctx context.Context, known map[string]string, bytesLeft *int64, commits ...string) error {
 	dir, err := incoming.Folder(c.objects.Dir)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	apart := c
-	apart.git = incoming.Apart(c.git, c.objects.Dir, dir)
-	err = incoming.Into(ctx, apart.git, dir, c.remote, c.most, commits...)
+	incomingRefs := c
+	incomingRefs.git = incoming.WithObjectFolder(c.git, c.objects.Dir, dir)
+	err = incoming.FetchInto(ctx, incomingRefs.git, dir, c.remote, c.maxFetch, commits...)
 	if errors.Is(err, incoming.ErrSize) && len(commits) == 1 {
 		known[commits[0]] = "\n\n" + tooLarge
-		c.unkept.Store(commits[0], known[commits[0]])
+		c.notStored.Store(commits[0], known[commits[0]])
 	}
 	if err != nil {
 		return err
 	}
-	found, err := apart.here(ctx, commits, room)
+	found, err := incomingRefs.readLocal(ctx, commits, bytesLeft)
 	if err != nil {
 		return err
 	}
@@ -46,20 +46,20 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 		if git.IsEmptyTree(tree) && strings.HasPrefix(rest, "author ") {
 			return false
 		}
-		if len(object) > large { // ralph's claims are never this large, and many of them would fill the memory
+		if len(object) > largeBytes { // ralph's claims are never this large, and many of them would fill the memory
 			known[name] = "\n\n" + tooLarge
 		}
-		c.unkept.Store(name, known[name])
+		c.notStored.Store(name, known[name])
 		return true
 	})
-	return c.keep(ctx, dir, found)
+	return c.storeClaims(ctx, dir, found)
 }
 
-// keep adds claims to the repository's objects. It writes a few as loose objects, which needs no process.
-func (c remoteRefs) keep(ctx context.Context, dir string, claims map[string]string) error {
-	if len(claims) > fewClaims {
+// storeClaims adds claims to the repository's objects. It writes a few as loose objects, which needs no process.
+func (c remoteRefs) storeClaims(ctx context.Context, dir string, claims map[string]string) error {
+	if len(claims) > maxLooseClaims {
 		names := strings.Join(slices.Collect(maps.Keys(claims)), "\n") + "\n"
-		_, err := c.git.Borrowing(dir).Run(ctx, names, "pack-objects", "--quiet", "--window=0", filepath.Join(c.objects.Dir, "pack", "pack"))
+		_, err := c.git.WithAlternate(dir).Run(ctx, names, "pack-objects", "--quiet", "--window=0", filepath.Join(c.objects.Dir, "pack", "pack"))
 		return err
 	}
 	for _, object := range claims {

@@ -19,7 +19,7 @@ import (
 func TestClaimWithFiles(t *testing.T) {
 	t.Parallel()
 	const partial = "in a partial clone"
-	for name, most := range map[string]int64{"little": fetchMost, "too much": 1 << 20, partial: fetchMost} {
+	for name, most := range map[string]int64{"little": maxFetchBytes, "too much": 1 << 20, partial: maxFetchBytes} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, true)
@@ -52,11 +52,11 @@ func TestClaimWithFiles(t *testing.T) {
 			}
 			s.sh("git", "-C", s.bare(), "update-ref", prefix+"big", commit)
 			refs := s.store.refs.(remoteRefs)
-			refs.most = most
+			refs.maxFetch = most
 			s.store.refs = refs
 			for range 2 {
 				states, err := s.store.List(t.Context())
-				if big := states["big"]; err != nil || len(states) != 2 || (big.Err == nil) != (most == fetchMost) || states["k"].Holder.Run != "r1" {
+				if big := states["big"]; err != nil || len(states) != 2 || (big.Err == nil) != (most == maxFetchBytes) || states["k"].Holder.Run != "r1" {
 					t.Errorf("%+v, %v", states, err)
 				}
 			}
@@ -79,14 +79,14 @@ func TestTooMuchTogether(t *testing.T) {
 	s := newSite(t, true)
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 	for i := range 2 {
-		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d%s","generation":1,"record":{"run":"r"}}`, i, noise(t, 4*large)), nil, time.Now())
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d%s","generation":1,"record":{"run":"r"}}`, i, noise(t, 4*largeBytes)), nil, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
 	}
 	refs := s.store.refs.(remoteRefs)
-	refs.most = 3 * large // bytes in a pack, where a claim takes half as many as here
+	refs.maxFetch = 3 * largeBytes // bytes in a pack, where a claim takes half as many as here
 	s.store.refs = refs
 	calls := filepath.Join(t.TempDir(), "calls")
 	s.script(calls+".sh", `echo call >>"`+calls+`"; exec git-upload-pack "$@"`)
@@ -113,7 +113,7 @@ func TestClaimsOfARemoteThatHangs(t *testing.T) {
 		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
 	}
 	refs := s.store.refs.(remoteRefs)
-	refs.limit = 5 * time.Second // each of the other calls takes a part of a second
+	refs.fetchTimeout = 5 * time.Second // each of the other calls takes a part of a second
 	s.store.refs = refs
 	calls := filepath.Join(t.TempDir(), "calls")
 	s.script(calls+".sh", `echo call >>"`+calls+`"; if test $(wc -l <"`+calls+`") = 2; then exec sleep 1000; fi; exec git-upload-pack "$@"`)
@@ -135,7 +135,7 @@ func noise(t *testing.T, size int) string {
 func TestManyClaimsAreKeptTogether(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
-	const many = fewClaims + 1
+	const many = maxLooseClaims + 1
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 	var commits []string
 	for i := range many {
@@ -205,7 +205,7 @@ func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 3 {
-		commit, err := at.Commit(tree, nil, strings.Repeat(strconv.Itoa(n), 2*large), time.Now())
+		commit, err := at.Commit(tree, nil, strings.Repeat(strconv.Itoa(n), 2*largeBytes), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,8 +216,8 @@ func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
 			}
 		}
 	}
-	s.store.refs.(remoteRefs).unkept.Range(func(commit, object any) bool {
-		if size := len(object.(string)); size > large {
+	s.store.refs.(remoteRefs).notStored.Range(func(commit, object any) bool {
+		if size := len(object.(string)); size > largeBytes {
 			t.Errorf("%s keeps %d bytes", commit, size)
 		}
 		return true

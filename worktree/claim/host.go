@@ -18,8 +18,8 @@ type Process struct {
 	Started string // see [proc.Started]
 }
 
-// is reports whether the holder is this process.
-func (p Process) is(h Holder) bool {
+// isHolder reports whether the holder is this process.
+func (p Process) isHolder(h Holder) bool {
 	return p == Process{Host: h.Host, PID: h.PID, Started: h.Started}
 }
 
@@ -35,13 +35,13 @@ func Self() (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("start of this process: %w", err)
 	}
-	return Process{Host: name + "-" + git.Digest(append([]string{name}, machine()...)...), PID: pid, Started: started}, nil
+	return Process{Host: name + "-" + git.Digest(append([]string{name}, machineIDs()...)...), PID: pid, Started: started}, nil
 }
 
 // uptime reads a clock that all processes of this host share. Nobody can set it, and it stands still while the machine
 // sleeps.
 func uptime() time.Duration {
 	var t unix.Timespec
-	_ = unix.ClockGettime(awake, &t) // always nil
+	_ = unix.ClockGettime(uptimeClock, &t) // always nil
 	return time.Duration(t.Nano())
 }

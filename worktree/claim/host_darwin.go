@@ -2,8 +2,8 @@ package claim
 
 import "golang.org/x/sys/unix"
 
-// machine returns the machine's ID.
-func machine() []string {
+// machineIDs returns the machine's ID.
+func machineIDs() []string {
 	id, err := unix.Sysctl("kern.uuid")
 	if err != nil {
 		return nil
@@ -11,5 +11,5 @@ func machine() []string {
 	return []string{id}
 }
 
-// awake is the clock of uptime. On macOS, CLOCK_MONOTONIC also runs while the machine sleeps.
-const awake = unix.CLOCK_UPTIME_RAW
+// uptimeClock is the clock of uptime. On macOS, CLOCK_MONOTONIC also runs while the machine sleeps.
+const uptimeClock = unix.CLOCK_UPTIME_RAW

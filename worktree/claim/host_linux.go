@@ -10,9 +10,9 @@ import (
 // initialPIDs is the kernel's fixed name of the host's PID namespace.
 const initialPIDs = "pid:[4026531836]"
 
-// machine returns the machine ID, and the PID namespace unless it is the host's. A container's machine ID may come from its
-// image, so in a container the boot ID is added.
-func machine() []string {
+// machineIDs returns the machine ID, and the PID namespace unless it is the host's. A container's machine ID may come from
+// its image, so in a container the boot ID is added.
+func machineIDs() []string {
 	var parts []string
 	id, err := os.ReadFile("/etc/machine-id")
 	if err == nil && len(strings.TrimSpace(string(id))) > 0 {
@@ -26,5 +26,5 @@ func machine() []string {
 	return append(parts, space, strings.TrimSpace(string(boot)))
 }
 
-// awake is the clock of uptime.
-const awake = unix.CLOCK_MONOTONIC
+// uptimeClock is the clock of uptime.
+const uptimeClock = unix.CLOCK_MONOTONIC

@@ -20,8 +20,8 @@ type localRefs struct {
 // errNoRemote means that branches cannot be published together with a claim that is not on a remote.
 var errNoRemote = errors.New("the claim is on no remote")
 
-func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
-	if len(also) > 0 {
+func (l localRefs) swap(ctx context.Context, key, old, new string, otherEdits ...git.Edit) error {
+	if len(otherEdits) > 0 {
 		return errNoRemote
 	}
 	var err error
@@ -30,7 +30,7 @@ func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.E
 	for range maxTries {
 		err = l.git.MoveRefs(ctx, git.Edit{Ref: l.prefix + key, New: new, Old: old})
 		if errors.Is(err, git.ErrMoved) {
-			return errSwap
+			return errRefChanged
 		}
 		if !git.Failed(err) {
 			return err
@@ -58,12 +58,12 @@ func (l localRefs) read(ctx context.Context, key string) (commit, message string
 	return commit, message, nil
 }
 
-func (l localRefs) written(key string) time.Time { return l.git.RefTime(l.prefix + key) }
+func (l localRefs) lastMoved(key string) time.Time { return l.git.RefTime(l.prefix + key) }
 
 func (l localRefs) list(ctx context.Context) (map[string]string, error) {
 	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
 	if git.Failed(err) { // a ref with a missing commit makes the command fail
-		return l.listSound(ctx)
+		return l.listReadable(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (l localRefs) list(ctx context.Context) (map[string]string, error) {
 	return messages, nil
 }
 
-// listSound lists the claims if some commits are missing. Claims without a commit get an empty message.
-func (l localRefs) listSound(ctx context.Context) (map[string]string, error) {
+// listReadable lists the claims if some commits are missing. Claims without a commit get an empty message.
+func (l localRefs) listReadable(ctx context.Context) (map[string]string, error) {
 	at, err := l.git.Refs(ctx, l.prefix)
 	if err != nil {
 		return nil, err

@@ -149,6 +149,6 @@ func (s *Store) crashed() *Store {
 func (s *Store) later(d time.Duration) *Store {
 	c := *s
 	c.now = func() time.Time { return time.Now().Add(d) }
-	c.up = func() time.Duration { return uptime() + d }
+	c.uptime = func() time.Duration { return uptime() + d }
 	return &c
 }

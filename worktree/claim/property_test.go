@@ -32,7 +32,7 @@ func (m *memoryRefs) swap(ctx context.Context, key, old, new string, _ ...git.Ed
 		return context.Cause(ctx)
 	}
 	if m.at[key] != old {
-		return errSwap
+		return errRefChanged
 	}
 	m.at[key] = new
 	if m.cut != nil {
@@ -52,7 +52,7 @@ func (m *memoryRefs) read(_ context.Context, key string) (string, string, error)
 	return m.at[key], m.message(m.at[key]), nil
 }
 
-func (*memoryRefs) written(string) time.Time { return time.Time{} }
+func (*memoryRefs) lastMoved(string) time.Time { return time.Time{} }
 
 func (m *memoryRefs) list(context.Context) (map[string]string, error) {
 	all := map[string]string{}
@@ -242,7 +242,7 @@ func TestClaimProperties(t *testing.T) {
 			store := *s.store
 			store.refs, store.self = refs, Process{Host: host, PID: i + 1, Started: "x"}
 			store.now = func() time.Time { return now }
-			store.up = func() time.Duration { return time.Duration(now.UnixNano()) }
+			store.uptime = func() time.Duration { return time.Duration(now.UnixNano()) }
 			store.alive = func(pid int, _ string) bool { return !dead[pid] }
 			actors = append(actors, &actor{store: &store})
 		}

@@ -16,16 +16,16 @@ var errSlow = errors.New("it takes too long for one step with the claim")
 // with ErrLost or like [git.Runner.Push]. The branch moves separately, right after a renewal, if the push takes longer than
 // half of the remaining time, or if the remote cannot move several refs in one transaction.
 func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
-	soon, cancel := context.WithTimeoutCause(ctx, c.Left()/2, errSlow)
-	err := c.publish(soon, r, branch)
-	apart := errors.Is(err, git.ErrApart) || err != nil && ctx.Err() == nil && errors.Is(context.Cause(soon), errSlow)
+	shortCtx, cancel := context.WithTimeoutCause(ctx, c.Left()/2, errSlow)
+	err := c.publish(shortCtx, r, branch)
+	separately := errors.Is(err, git.ErrApart) || err != nil && ctx.Err() == nil && errors.Is(context.Cause(shortCtx), errSlow)
 	cancel()
-	if apart {
-		first := c.Record()
+	if separately {
+		firstRecord := c.Record()
 		if r.Pending == nil { // the record of checked commits is valid only once the branch has them
-			first = r
+			firstRecord = r
 		}
-		if err = c.renew(ctx, &first); err == nil {
+		if err = c.renew(ctx, &firstRecord); err == nil {
 			err = c.store.refs.push(ctx, branch)
 		}
 		if err == nil {
@@ -40,10 +40,10 @@ func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 
 // publish makes one attempt at Publish's transaction. Without a branch it is a renewal.
 func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error {
-	if err := c.begin(ctx); err != nil {
+	if err := c.lockOp(ctx); err != nil {
 		return err
 	}
-	defer c.end()
+	defer c.unlockOp()
 	ctx, cancel := context.WithTimeoutCause(ctx, max(c.Left(), c.ttl/2), git.ErrRemote) // renewals wait meanwhile
 	defer cancel()
 	r.Mark = c.Record().Mark
@@ -51,7 +51,7 @@ func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error
 		if c.isReleased() {
 			return ErrLost
 		}
-		return c.take(ctx, at, c.Holder(), r, branch...)
+		return c.swapHolder(ctx, at, c.Holder(), r, branch...)
 	})
 	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrAway)) { // the push may have arrived
 		c.setRecord(r)

@@ -181,7 +181,7 @@ func TestRenewWhilePublishing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	c := claimed(t, s.store, "r1")
-	if err := c.begin(t.Context()); err != nil {
+	if err := c.lockOp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	over, cancel := context.WithCancelCause(t.Context())
@@ -189,7 +189,7 @@ func TestRenewWhilePublishing(t *testing.T) {
 	if err := c.Renew(over); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	c.end()
+	c.unlockOp()
 	if err := c.Renew(t.Context()); err != nil {
 		t.Error(err)
 	}

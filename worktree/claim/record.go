@@ -116,7 +116,7 @@ func (d document) encode() (string, error) {
 func (d document) subject() string {
 	r := d.Record
 	switch h := d.Holder; {
-	case h != nil && left(*h):
+	case h != nil && hasNoProcess(*h):
 		return "Run " + h.Run + " waits to be continued"
 	case h != nil:
 		return "Run " + h.Run + " works until " + h.Expires.UTC().Format(time.DateTime) + " UTC, unless it renews this"

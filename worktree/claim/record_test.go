@@ -350,7 +350,7 @@ func TestRecordWhileRenewing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	c := claimed(t, s.store, "r1")
-	if err := c.begin(t.Context()); err != nil {
+	if err := c.lockOp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	over, cancel := context.WithCancelCause(t.Context())
@@ -358,7 +358,7 @@ func TestRecordWhileRenewing(t *testing.T) {
 	if err := c.SetRecord(over, Record{Attempts: 3}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	c.end()
+	c.unlockOp()
 	if err := c.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestRecordWhileRenewing(t *testing.T) {
 func TestHugeClaim(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
-	text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", claimMax) + `"}}`
+	text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", maxClaimBytes) + `"}}`
 	commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestHugeClaim(t *testing.T) {
 func TestLargeClaimBesideHugeOnes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
-	for key, size := range map[string]int{"huge": largeMax, "huger": largeMax + 1, "hugest": largeMax + 2, "large": large} {
+	for key, size := range map[string]int{"huge": maxLargeBytes, "huger": maxLargeBytes + 1, "hugest": maxLargeBytes + 2, "large": largeBytes} {
 		text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", size) + `"}}`
 		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
 		if err != nil {
@@ -401,7 +401,7 @@ func TestLargeClaimBesideHugeOnes(t *testing.T) {
 		s.sh("git", "-C", s.bare(), "update-ref", prefix+key, commit)
 	}
 	states, err := s.store.List(t.Context())
-	if err != nil || len(states) != 4 || len(states["large"].Record.Run) != large {
+	if err != nil || len(states) != 4 || len(states["large"].Record.Run) != largeBytes {
 		t.Errorf("%d claims, %v, %v", len(states), states["large"].Err, err)
 	}
 }
@@ -418,8 +418,8 @@ func TestManyLargeClaims(t *testing.T) {
 		}
 		s.sh("git", "-C", s.bare(), "update-ref", prefix+key, commit)
 	}
-	const each = claimMax / 2
-	for n := range largeMax/each + 3 {
+	const each = maxClaimBytes / 2
+	for n := range maxLargeBytes/each + 3 {
 		put("large"+strconv.Itoa(n), strings.Repeat("x", each))
 		put("small"+strconv.Itoa(n), "r")
 	}
@@ -434,7 +434,7 @@ func TestManyLargeClaims(t *testing.T) {
 		}
 		read += len(state.Record.Run)
 	}
-	if len(states) != 2*(largeMax/each+3) || read > largeMax {
+	if len(states) != 2*(maxLargeBytes/each+3) || read > maxLargeBytes {
 		t.Errorf("%d claims, %d bytes", len(states), read)
 	}
 }

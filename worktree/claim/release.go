@@ -21,7 +21,7 @@ func (c *Claim) End(ctx context.Context, r Record) error {
 	r.Mark = c.record.Mark
 	c.final = &r
 	c.mu.Unlock()
-	if err := c.leave(ctx, document{Record: r}); err != nil {
+	if err := c.giveUp(ctx, document{Record: r}); err != nil {
 		return fmt.Errorf("end claim %s: %w", c.key, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (c *Claim) Release(ctx context.Context) error {
 }
 
 func (c *Claim) release(ctx context.Context, r Record) error {
-	err := c.leave(ctx, document{Record: r})
+	err := c.giveUp(ctx, document{Record: r})
 	if err != nil && !errors.Is(err, ErrLost) {
 		return fmt.Errorf("release claim %s: %w", c.key, err)
 	}
@@ -51,50 +51,50 @@ func (c *Claim) release(ctx context.Context, r Record) error {
 // instead, because anybody may do those steps. Leaving a lost or released claim is not an error.
 func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error {
 	h := c.Holder()
-	h.Run, h.PID, h.Started, h.Expires = run, 0, since(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
+	h.Run, h.PID, h.Started, h.Expires = run, 0, endedStart(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
 	var err error
 	if r := c.Record(); r.Pending != nil {
 		err = c.release(ctx, r)
-	} else if err = c.leave(ctx, document{Holder: &h, Record: r}); errors.Is(err, ErrLost) {
+	} else if err = c.giveUp(ctx, document{Holder: &h, Record: r}); errors.Is(err, ErrLost) {
 		return nil
 	}
 	if err != nil {
 		// The file tells other processes on this host that the run waits, and this one that it may continue it.
-		return errors.Join(fmt.Errorf("leave claim %s: %w", c.key, err), c.store.leaveHere(run, h.Expires))
+		return errors.Join(fmt.Errorf("leave claim %s: %w", c.key, err), c.store.recordWait(run, h.Expires))
 	}
 	return nil
 }
 
-// backTime limits takeBack.
-const backTime = 5 * time.Second
+// giveBackTimeout limits giveBack.
+const giveBackTimeout = 5 * time.Second
 
-// takeBack gives a claim up that may have been taken although the caller stopped waiting for the answer. A run of this
+// giveBack gives a claim up that may have been taken although the caller stopped waiting for the answer. A run of this
 // machine that waited before gets the claim again. A run of another machine had let it expire, so nothing here can continue
 // it.
-func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
-	ctx, cancel := context.WithTimeout(ctx, backTime)
+func (c *Claim) giveBack(ctx context.Context, h, previousHolder Holder) error {
+	ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
 	defer cancel()
 	c.mu.Lock()
 	c.holder = h
 	c.mu.Unlock()
-	switch err := c.find(ctx); {
+	switch err := c.checkRef(ctx); {
 	case errors.Is(err, ErrLost):
 		return nil // the claim was not taken
 	case err != nil:
 		return err
-	case before.Run == "" || !c.store.ofThisMachine(before):
+	case previousHolder.Run == "" || !c.store.isOfThisMachine(previousHolder):
 		return c.Release(ctx)
 	}
-	return c.Leave(ctx, before.Run, max(c.ttl, before.Expires.Sub(c.store.now())))
+	return c.Leave(ctx, previousHolder.Run, max(c.ttl, previousHolder.Expires.Sub(c.store.now())))
 }
 
-// leave swaps the claim for the document, or deletes the ref if the document is empty.
-func (c *Claim) leave(ctx context.Context, d document) error {
+// giveUp swaps the claim for the document, or deletes the ref if the document is empty.
+func (c *Claim) giveUp(ctx context.Context, d document) error {
 	d.Generation = c.Holder().Generation
-	if err := c.begin(ctx); err != nil {
+	if err := c.lockOp(ctx); err != nil {
 		return err
 	}
-	defer c.end()
+	defer c.unlockOp()
 	if c.isReleased() {
 		return nil
 	}

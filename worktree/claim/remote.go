@@ -20,26 +20,26 @@ type remoteRefs struct {
 	git            git.Runner // may talk to the remote
 	objects        git.Store  // objects of this repository
 	prefix, remote string
-	most           int64         // limit of one fetch, in bytes
-	limit          time.Duration // limit for fetching all claims, and again for fetching them one by one
-	unkept         *sync.Map     // claims that are not stored here, by commit, so that each is fetched only once
+	maxFetch       int64         // limit of one fetch, in bytes
+	fetchTimeout   time.Duration // limit for fetching all claims, and again for fetching them one by one
+	notStored      *sync.Map     // claims that are not stored here, by commit, so that each is fetched only once
 }
 
-func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
+func (c remoteRefs) swap(ctx context.Context, key, old, new string, otherEdits ...git.Edit) error {
 	ref, limit := c.prefix+key, git.RefsTime
-	if len(also) > 0 {
+	if len(otherEdits) > 0 {
 		limit = git.TransferTime
 	}
 	// The claim is the last edit, so its loss is reported before that of a branch.
-	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...)
+	err := c.git.Push(ctx, limit, c.remote, append(otherEdits, git.Edit{Ref: ref, Old: old, New: new})...)
 	moved, isMoved := errors.AsType[*git.MovedError](err)
 	_, blocked := errors.AsType[*git.BlockedError](err) // concerns this issue only
 	switch {
 	case blocked:
 		return err
-	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(also) == 0:
-		return refusedSwap{err}
-	case errors.Is(err, git.ErrStale), errors.Is(err, git.ErrDeclined) && len(also) == 0:
+	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(otherEdits) == 0:
+		return refChangedError{err}
+	case errors.Is(err, git.ErrStale), errors.Is(err, git.ErrDeclined) && len(otherEdits) == 0:
 		return fmt.Errorf("%w: %w", git.ErrRemote, err)
 	}
 	return err
@@ -62,23 +62,23 @@ func (c remoteRefs) read(ctx context.Context, key string) (commit, message strin
 	return commit, messages[commit], nil
 }
 
-func (remoteRefs) written(string) time.Time { return time.Time{} }
+func (remoteRefs) lastMoved(string) time.Time { return time.Time{} }
 
 func (c remoteRefs) list(ctx context.Context) (map[string]string, error) {
 	at, known, err := c.readAll(ctx, c.prefix+"*")
 	if err != nil && !errors.Is(err, errUnsettled) {
 		return nil, err
 	}
-	messages, on := map[string]string{}, map[any]bool{}
+	messages, current := map[string]string{}, map[any]bool{}
 	for ref, commit := range at {
-		on[commit] = true
+		current[commit] = true
 		if key, ok := strings.CutPrefix(ref, c.prefix); ok {
 			messages[key] = known[commit]
 		}
 	}
-	c.unkept.Range(func(commit, _ any) bool {
-		if !on[commit] {
-			c.unkept.Delete(commit)
+	c.notStored.Range(func(commit, _ any) bool {
+		if !current[commit] {
+			c.notStored.Delete(commit)
 		}
 		return true
 	})
@@ -107,27 +107,27 @@ func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages m
 	return at, messages, fmt.Errorf("%w: %w", git.ErrRemote, errUnsettled)
 }
 
-// messages returns the messages of claim commits. It fetches missing commits all at once, or one by one if single is set.
+// messages returns the messages of claim commits. It fetches missing commits all at once, or one by one if oneByOne is set.
 // The result lacks commits that are gone from the remote and objects that are not commits.
-func (c remoteRefs) messages(ctx context.Context, commits []string, single bool) (map[string]string, error) {
-	room := int64(largeMax)
-	known, err := c.here(ctx, commits, &room)
+func (c remoteRefs) messages(ctx context.Context, commits []string, oneByOne bool) (map[string]string, error) {
+	bytesLeft := int64(maxLargeBytes)
+	known, err := c.readLocal(ctx, commits, &bytesLeft)
 	if err != nil {
 		return nil, err
 	}
 	for _, commit := range commits {
-		if object, is := c.unkept.Load(commit); is {
+		if object, is := c.notStored.Load(commit); is {
 			known[commit], _ = object.(string)
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
 		// One missing commit fails the whole fetch: the caller reads the refs again.
-		all, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
-		err := c.fetch(all, known, &room, missing...)
-		hung := all.Err() != nil
-		if cancel(); err != nil && (single || hung || errors.Is(err, incoming.ErrSize)) {
-			c.fetchEach(ctx, known, &room, missing)
+		fetchCtx, cancel := context.WithTimeoutCause(ctx, c.fetchTimeout, git.ErrRemote)
+		err := c.fetch(fetchCtx, known, &bytesLeft, missing...)
+		timedOut := fetchCtx.Err() != nil
+		if cancel(); err != nil && (oneByOne || timedOut || errors.Is(err, incoming.ErrSize)) {
+			c.fetchEach(ctx, known, &bytesLeft, missing)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -142,26 +142,26 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 // Limits of one claim's commit, and of the large ones of a list together, in bytes. Anybody with push access can make each
 // claim any size with a few bytes. Few real claims exceed some thousand bytes.
 const (
-	claimMax = 4 << 20
-	large    = 64 << 10
-	largeMax = 16 << 20
+	maxClaimBytes = 4 << 20
+	largeBytes    = 64 << 10
+	maxLargeBytes = 16 << 20
 )
 
-// here reads the commits that are in this repository. It returns tooLarge for those above the limits. room is the number of
-// bytes left for large ones.
-func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (map[string]string, error) {
+// readLocal reads the commits that are in this repository. It returns tooLarge for those above the limits. bytesLeft is the
+// number of bytes left for large ones.
+func (c remoteRefs) readLocal(ctx context.Context, commits []string, bytesLeft *int64) (map[string]string, error) {
 	known := map[string]string{}
 	local := c.git.With("GIT_NO_LAZY_FETCH=1") // a partial clone would fetch each commit with everything it refers to
 	err := local.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
 		if o.Kind != "commit" {
 			return nil
 		}
-		if o.Size > large && (o.Size > claimMax || o.Size > *room) {
+		if o.Size > largeBytes && (o.Size > maxClaimBytes || o.Size > *bytesLeft) {
 			known[o.Name] = "\n\n" + tooLarge
 			return nil
 		}
-		if o.Size > large {
-			*room -= o.Size
+		if o.Size > largeBytes {
+			*bytesLeft -= o.Size
 		}
 		text, err := io.ReadAll(content)
 		known[o.Name] = string(text)
@@ -171,13 +171,13 @@ func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (ma
 }
 
 // fetchEach fetches as many of the commits as it can. They are tiny: a remote that needs longer than the limit hangs.
-func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, room *int64, commits []string) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
+func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, bytesLeft *int64, commits []string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.fetchTimeout, git.ErrRemote)
 	defer cancel()
 	for _, commit := range commits {
 		if ctx.Err() != nil {
 			return
 		}
-		_ = c.fetch(ctx, known, room, commit) // the commits that are still missing show the failure
+		_ = c.fetch(ctx, known, bytesLeft, commit) // the commits that are still missing show the failure
 	}
 }

@@ -30,28 +30,28 @@ type Store struct {
 	objects git.Store
 	prefix  string
 	remote  string // empty: this repository
-	left    string // folder; see left.go
+	waitDir string // folder; see waiting.go
 
 	// This process and the time; tests replace them.
-	self  Process
-	now   func() time.Time
-	up    func() time.Duration // uptime of the host, without sleep
-	alive func(pid int, started string) bool
+	self   Process
+	now    func() time.Time
+	uptime func() time.Duration // uptime of the host, without sleep
+	alive  func(pid int, started string) bool
 }
 
 // refs stores the claim refs, in a repository or on a remote.
 type refs interface {
 	// swap moves the key's ref from exactly old to new, and the other refs in the same transaction. "" means that there is
-	// no ref. It fails with errSwap if the ref is not at old. After any other error the ref may or may not have moved.
-	swap(ctx context.Context, key, old, new string, also ...git.Edit) error
+	// no ref. It fails with errRefChanged if the ref is not at old. After any other error the ref may or may not have moved.
+	swap(ctx context.Context, key, old, new string, otherEdits ...git.Edit) error
 	// push moves only another ref.
 	push(ctx context.Context, move git.Edit) error
 	// read returns the commit and the message of the key's ref; the commit is "" if there is no ref.
 	read(ctx context.Context, key string) (commit, message string, err error)
 	// list returns the messages of all claims by key.
 	list(ctx context.Context) (map[string]string, error)
-	// written returns the time at which the key's ref last moved; zero if unknown.
-	written(key string) time.Time
+	// lastMoved returns the time at which the key's ref last moved; zero if unknown.
+	lastMoved(key string) time.Time
 }
 
 // New opens the claims of a repository and records this boot of the machine. If that fails, claims of this boot have to
@@ -61,27 +61,27 @@ func New(c Config) *Store {
 		objects: c.Objects,
 		prefix:  c.Prefix,
 		remote:  c.Remote,
-		left:    c.Left,
+		waitDir: c.Left,
 		self:    c.Self,
 		now:     time.Now,
-		up:      uptime,
+		uptime:  uptime,
 		alive:   proc.Alive,
 	}
 	if c.Now != nil {
-		s.now, s.up = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
+		s.now, s.uptime = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
 	}
-	_ = s.noteBoot() // see the comment of New
+	_ = s.recordBoot() // see the comment of New
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
 		s.refs = remoteRefs{
-			git:     c.Git,
-			objects: c.Objects,
-			prefix:  c.Prefix,
-			remote:  c.Remote,
-			most:    fetchMost,
-			limit:   git.RefsTime,
-			unkept:  new(sync.Map),
+			git:          c.Git,
+			objects:      c.Objects,
+			prefix:       c.Prefix,
+			remote:       c.Remote,
+			maxFetch:     maxFetchBytes,
+			fetchTimeout: git.RefsTime,
+			notStored:    new(sync.Map),
 		}
 	}
 	return s
@@ -97,80 +97,80 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	if ttl <= 0 || ttl > MaxTTL {
 		return nil, fmt.Errorf("claim %s: its TTL is %s; it must be more than 0 and at most %s", key, ttl, MaxTTL)
 	}
-	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
+	c := &Claim{store: s, key: key, ttl: ttl, opLock: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
-	at, stuck := "", error(nil) // stuck: why the ref could not move although nobody else has moved it
-	waits := Holder{}
+	commit, moveErr := "", error(nil) // stuck: why the ref could not move although nobody else has moved it
+	previousHolder := Holder{}
 	c.record.Mark = h.Mark
 	for range maxTries {
-		err := c.take(ctx, at, h, c.Record())
+		err := c.swapHolder(ctx, commit, h, c.Record())
 		if err == nil {
 			if c.Left() < ttl/2 { // others could see it expired and take it before the first renewal
 				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's life, which is %s", key, git.ErrAway, ttl)
-				return nil, errors.Join(err, c.takeBack(context.WithoutCancel(ctx), h, waits))
+				return nil, errors.Join(err, c.giveBack(context.WithoutCancel(ctx), h, previousHolder))
 			}
-			if err := s.continues(h.Run); err != nil {
+			if err := s.endWait(h.Run); err != nil {
 				return nil, errors.Join(fmt.Errorf("claim %s: %w", key, err), c.Release(context.WithoutCancel(ctx)))
 			}
 			return c, nil
 		}
-		if !errors.Is(err, errSwap) {
+		if !errors.Is(err, errRefChanged) {
 			if ctx.Err() != nil {
-				err = errors.Join(err, c.takeBack(context.WithoutCancel(ctx), h, waits))
+				err = errors.Join(err, c.giveBack(context.WithoutCancel(ctx), h, previousHolder))
 			}
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
-		before := at
-		var found document
-		refused := err
-		if at, found, err = s.read(ctx, key); err != nil && at != "" && s.abandoned(key, err) {
-			found, err = document{}, nil
+		oldCommit := commit
+		var current document
+		refusal := err
+		if commit, current, err = s.read(ctx, key); err != nil && commit != "" && s.isAbandoned(key, err) {
+			current, err = document{}, nil
 		}
-		if stuck = nil; at == before {
-			stuck = refused
+		if moveErr = nil; commit == oldCommit {
+			moveErr = refusal
 		}
 		if err != nil {
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
-		if held := found.Holder; held != nil && !s.ours(*held, h) && !s.gone(*held) {
+		if held := current.Holder; held != nil && !s.isSameClaim(*held, h) && !s.hasStopped(*held) {
 			return nil, &TakenError{Key: key, Holder: *held}
 		} else if held != nil && held.Host == s.self.Host && held.Run != h.Run {
-			c.dead = held.Run
+			c.deadRun = held.Run
 		}
-		if waits = (Holder{}); found.Holder != nil {
-			waits = *found.Holder
+		if previousHolder = (Holder{}); current.Holder != nil {
+			previousHolder = *current.Holder
 		}
-		c.record, h.Generation = found.Record, found.Generation+1
+		c.record, h.Generation = current.Record, current.Generation+1
 		c.record.Mark = cmp.Or(c.record.Mark, h.Mark)
 	}
-	if stuck != nil { // for example because of a lock of a killed git
-		return nil, fmt.Errorf("claim %s: %s%s cannot be moved: %w", key, s.prefix, key, stuck)
+	if moveErr != nil { // for example because of a lock of a killed git
+		return nil, fmt.Errorf("claim %s: %s%s cannot be moved: %w", key, s.prefix, key, moveErr)
 	}
 	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
 }
 
-// ours reports whether the holder is an earlier try of the same claim whose answer was lost, or a run that was left to be
-// continued.
-func (s *Store) ours(held, h Holder) bool {
-	return held.Run == h.Run && (s.isLeft(held) || held.Owner == h.Owner && s.self.is(held))
+// isSameClaim reports whether the holder is an earlier try of the same claim whose answer was lost, or a run that was left
+// to be continued.
+func (s *Store) isSameClaim(held, h Holder) bool {
+	return held.Run == h.Run && (s.isWaiting(held) || held.Owner == h.Owner && s.self.isHolder(held))
 }
 
-// left reports whether no process holds the claim, so that its run waits to be continued.
-func left(h Holder) bool { return h.PID == 0 }
+// hasNoProcess reports whether no process holds the claim, so that its run waits to be continued.
+func hasNoProcess(h Holder) bool { return h.PID == 0 }
 
-// gone reports whether the holder has certainly stopped working and has left no work that waits on this host.
-func (s *Store) gone(h Holder) bool {
-	if !left(h) && s.isLeft(h) {
+// hasStopped reports whether the holder has certainly stopped working and has left no work that waits on this host.
+func (s *Store) hasStopped(h Holder) bool {
+	if !hasNoProcess(h) && s.isWaiting(h) {
 		return false
 	}
-	if !left(h) && s.ofThisMachine(h) {
+	if !hasNoProcess(h) && s.isOfThisMachine(h) {
 		if !s.alive(h.PID, h.Started) {
 			return true
 		}
 		if h.Until > 0 { // without Until, only Expires can show that the holder hangs
 			// Use the uptime: after a sleep of the machine, or after a change of its clock, the holder has had no time to
 			// renew.
-			return s.up() > h.Until || h.Until > s.up()+2*MaxTTL
+			return s.uptime() > h.Until || h.Until > s.uptime()+2*MaxTTL
 		}
 	}
 	now := s.now()
@@ -184,7 +184,7 @@ func (s *Store) read(ctx context.Context, key string) (commit string, d document
 		return commit, document{}, err
 	}
 	if d, err = decode(message); err != nil {
-		err = s.unreadable(key, err)
+		err = s.unreadableError(key, err)
 	}
 	return commit, d, err
 }
@@ -192,14 +192,14 @@ func (s *Store) read(ctx context.Context, key string) (commit string, d document
 // unreadableTTL is how long an unreadable claim counts as held. A living holder renews it before that.
 const unreadableTTL = time.Hour
 
-// abandoned reports whether an unreadable claim, for example one whose commit is gone, has not been renewed for
+// isAbandoned reports whether an unreadable claim, for example one whose commit is gone, has not been renewed for
 // unreadableTTL.
-func (s *Store) abandoned(key string, err error) bool {
-	at := s.refs.written(key)
+func (s *Store) isAbandoned(key string, err error) bool {
+	at := s.refs.lastMoved(key)
 	return !errors.Is(err, ErrVersion) && !at.IsZero() && s.now().After(at.Add(unreadableTTL))
 }
 
-func (s *Store) unreadable(key string, err error) error {
+func (s *Store) unreadableError(key string, err error) error {
 	ref := s.prefix + key
 	if errors.Is(err, ErrVersion) {
 		return fmt.Errorf("%s: %w", ref, err)
@@ -223,7 +223,7 @@ func (s *Store) Drop(ctx context.Context, key string) error {
 		return err
 	}
 	if s.remote != "" && message == "" {
-		return s.unreadable(key, err)
+		return s.unreadableError(key, err)
 	}
 	return s.refs.swap(ctx, key, at, "")
 }
@@ -284,12 +284,12 @@ func (s *Store) List(ctx context.Context) (map[string]State, error) {
 func (s *Store) state(key, message string) State {
 	d, err := decode(message)
 	switch {
-	case err != nil && s.abandoned(key, err):
+	case err != nil && s.isAbandoned(key, err):
 		return State{Gone: true, Broken: true}
 	case err != nil:
-		return State{Err: s.unreadable(key, err)}
+		return State{Err: s.unreadableError(key, err)}
 	case d.Holder != nil:
-		return State{Holder: *d.Holder, Waits: left(*d.Holder) && s.ofThisMachine(*d.Holder), Gone: s.gone(*d.Holder), Record: d.Record}
+		return State{Holder: *d.Holder, Waits: hasNoProcess(*d.Holder) && s.isOfThisMachine(*d.Holder), Gone: s.hasStopped(*d.Holder), Record: d.Record}
 	case d.Record.Finished:
 		return State{Gone: true, Record: d.Record, Finished: &d.Record}
 	}

@@ -64,7 +64,7 @@ type File struct {
 
 // Commits lists the commits that are in tip and not in base, oldest first. It returns at most the newest 500.
 func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) {
-	from, to, err := r.pair(base, tip)
+	from, to, err := r.loadCommits(base, tip)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) 
 	defer walk.Close()
 	err = walk.ForEach(func(c *object.Commit) error {
 		if len(out) == maxCommits {
-			return errEnough
+			return errWalkLimit
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 		out = append(out, Commit{
@@ -85,7 +85,7 @@ func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) 
 		})
 		return ctx.Err()
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errWalkLimit) {
 		return nil, fmt.Errorf("list commits: %w", err)
 	}
 	slices.Reverse(out)
@@ -94,7 +94,7 @@ func (r *Repo) Commits(ctx context.Context, base, tip string) ([]Commit, error) 
 
 // Stat counts the changes of tip since it forked from base.
 func (r *Repo) Stat(ctx context.Context, base, tip string) (Stat, error) {
-	from, to, err := r.pair(base, tip)
+	from, to, err := r.loadCommits(base, tip)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -136,9 +136,9 @@ func (r *Repo) Stat(ctx context.Context, base, tip string) (Stat, error) {
 	return s, nil
 }
 
-var errEnough = errors.New("enough")
+var errWalkLimit = errors.New("enough")
 
-func (r *Repo) pair(base, tip string) (from, to *object.Commit, err error) {
+func (r *Repo) loadCommits(base, tip string) (from, to *object.Commit, err error) {
 	if from, err = r.repo.CommitObject(plumbing.NewHash(base)); err != nil {
 		return nil, nil, fmt.Errorf("read commit %s: %w", base, err)
 	}
@@ -157,11 +157,11 @@ func (r *Repo) ancestors(ctx context.Context, c *object.Commit) (map[plumbing.Ha
 	defer walk.Close()
 	err := walk.ForEach(func(c *object.Commit) error {
 		if seen[c.Hash] = true; len(seen) == horizon {
-			return errEnough
+			return errWalkLimit
 		}
 		return ctx.Err()
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errWalkLimit) {
 		return nil, fmt.Errorf("list commits: %w", err)
 	}
 	return seen, nil

@@ -44,20 +44,20 @@ type Range struct {
 func Read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: git did not end in %s", ErrTooMuch, readTime))
 	defer cancel()
-	return readIn(ctx, g.WithMemory(git.AgentMemory), r, added)
+	return readLimited(ctx, g.WithMemory(git.AgentMemory), r, added)
 }
 
 // Limits for reading the changes of one range. A file of line breaks makes git use forty times its size.
 const (
-	readTime  = 10 * time.Minute
-	mostPaths = 1 << 30 // bytes of path lists
+	readTime     = 10 * time.Minute
+	maxPathBytes = 1 << 30 // bytes of path lists
 )
 
 // outOfMemory matches git's messages at its memory limit.
 var outOfMemory = pattern.Lazy(`(?i)out of memory|malloc failed|cannot allocate memory`)
 
-// readIn maps a git that failed at the runner's memory limit to ErrTooMuch.
-func readIn(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
+// readLimited maps a git that failed at the runner's memory limit to ErrTooMuch.
+func readLimited(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	c, err := read(ctx, g, r, added)
 	if failed, ok := errors.AsType[*git.Error](err); ok && outOfMemory().MatchString(failed.Stderr) {
 		err = fmt.Errorf("%w: %w", ErrTooMuch, err)
@@ -77,15 +77,15 @@ func read(ctx context.Context, g git.Runner, r Range, added func(path string, li
 	if err := r.check(objects); err != nil {
 		return Changes{}, err
 	}
-	if err := c.ofCommits(ctx); err != nil {
+	if err := c.readCommits(ctx); err != nil {
 		return Changes{}, err
 	}
 	merges := slices.DeleteFunc(slices.Clone(r.Commits), func(commit string) bool { return len(r.Parents[commit]) < 2 })
 	if len(merges) > 0 {
-		if err := c.ofMerges(ctx, merges); err != nil {
+		if err := c.readMerges(ctx, merges); err != nil {
 			return Changes{}, err
 		}
-		if err := c.undone(ctx); err != nil {
+		if err := c.readDropped(ctx); err != nil {
 			return Changes{}, err
 		}
 	}
@@ -126,20 +126,20 @@ type changes struct {
 	added   func(path string, line []byte)
 }
 
-// rawDiff returns the options of a diff that shows the stored contents and runs no program.
-func rawDiff() []string {
+// diffOptions returns the options of a diff that shows the stored contents and runs no program.
+func diffOptions() []string {
 	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
 }
 
-// asPatch returns the options of a patch with all changed lines and no others.
-func asPatch() []string {
+// patchOptions returns the options of a patch with all changed lines and no others.
+func patchOptions() []string {
 	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 }
 
-// ofCommits reads the changes of commits with at most one parent: for each, first the paths, then the lines.
-func (c *changes) ofCommits(ctx context.Context) error {
+// readCommits reads the changes of commits with at most one parent: for each, first the paths, then the lines.
+func (c *changes) readCommits(ctx context.Context) error {
 	args := slices.Concat([]string{"log", "--stdin", "--no-walk=unsorted", "--format=", "--no-merges", "--root", "--no-show-signature"},
-		rawDiff(), []string{"-z", "--raw"}, asPatch(), []string{"--"})
+		diffOptions(), []string{"-z", "--raw"}, patchOptions(), []string{"--"})
 	if err := c.git.Read(ctx, strings.Join(c.commits.Commits, "\n")+"\n", c.parse, args...); err != nil {
 		return fmt.Errorf("read what commits change: %w", err)
 	}
@@ -149,8 +149,8 @@ func (c *changes) ofCommits(ctx context.Context) error {
 // parse reads the lists of paths and the patches, which alternate. No line of a patch begins like an entry of a list.
 func (c *changes) parse(r *bufio.Reader) error {
 	lines := proc.NewExactLines((&patchReader{added: c.added}).line)
-	for begins := true; ; {
-		if begins {
+	for atLineStart := true; ; {
+		if atLineStart {
 			switch next, err := r.Peek(1); {
 			case errors.Is(err, io.EOF):
 				return c.close(lines)
@@ -162,7 +162,7 @@ func (c *changes) parse(r *bufio.Reader) error {
 				if err := cmp.Or(errModes, err); err != nil {
 					return fmt.Errorf("the list of paths is cut: %w", err)
 				}
-				if c.takeSome(modes + path); c.size > mostPaths {
+				if c.addPaths(modes + path); c.size > maxPathBytes {
 					return ErrTooMuch
 				}
 				continue
@@ -175,7 +175,7 @@ func (c *changes) parse(r *bufio.Reader) error {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
 			return err
 		}
-		begins = err == nil || errors.Is(err, io.EOF)
+		atLineStart = err == nil || errors.Is(err, io.EOF)
 		_, _ = lines.Write(part) // never fails
 	}
 }
@@ -187,12 +187,12 @@ func (c *changes) close(lines *proc.Lines) error {
 	return lines.Close()
 }
 
-// ofMerges reads the changes that a merge has compared with all of its parents. Its other changes belong to a parent or to
+// readMerges reads the changes that a merge has compared with all of its parents. Its other changes belong to a parent or to
 // a base.
-func (c *changes) ofMerges(ctx context.Context, merges []string) error {
+func (c *changes) readMerges(ctx context.Context, merges []string) error {
 	// One process lists all merges: there can be many, and few of them change anything.
 	list, err := c.list(ctx, strings.Join(merges, "\n")+"\n",
-		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, rawDiff())...)
+		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, diffOptions())...)
 	if err != nil {
 		return fmt.Errorf("list what merges change: %w", err)
 	}
@@ -202,21 +202,21 @@ func (c *changes) ofMerges(ctx context.Context, merges []string) error {
 			return fmt.Errorf("git diff-tree: cannot read %q", git.Printable(merge))
 		}
 		var paths []string
-		paths, list = c.takeSome(rest)
-		if err := c.linesOfMerge(ctx, merge, paths); err != nil {
+		paths, list = c.addPaths(rest)
+		if err := c.readMergeLines(ctx, merge, paths); err != nil {
 			return fmt.Errorf("read what the merge %s changes: %w", git.Short(merge), err)
 		}
 	}
 	return nil
 }
 
-// linesOfMerge reads the added lines in the paths that the merge itself changes.
-func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string) error {
+// readMergeLines reads the added lines in the paths that the merge itself changes.
+func (c *changes) readMergeLines(ctx context.Context, merge string, paths []string) error {
 	for len(paths) > 0 {
-		some := paths[:min(len(paths), pathsAtOnce)]
+		some := paths[:min(len(paths), maxPathsPerCommand)]
 		paths = paths[len(some):]
 		// A line that is new compared with all parents is also new compared with the first.
-		err := c.lines(ctx, slices.Concat([]string{"diff-tree", "-r"}, rawDiff(), asPatch(),
+		err := c.readLines(ctx, slices.Concat([]string{"diff-tree", "-r"}, diffOptions(), patchOptions(),
 			[]string{"--end-of-options", merge + "^1", merge, "--"}, some)...)
 		if err != nil {
 			return err
@@ -225,11 +225,11 @@ func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string
 	return nil
 }
 
-// pathsAtOnce is the number of paths per command: paths of up to 4,096 bytes each have to fit on one command line.
-const pathsAtOnce = 100
+// maxPathsPerCommand is the number of paths per command: paths of up to 4,096 bytes each have to fit on one command line.
+const maxPathsPerCommand = 100
 
-// undone compares the tip with the bases that it contains: a merge with a base can drop the base's changes.
-func (c *changes) undone(ctx context.Context) error {
+// readDropped compares the tip with the bases that it contains: a merge with a base can drop the base's changes.
+func (c *changes) readDropped(ctx context.Context) error {
 	out, err := c.git.Out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.commits.Tip}, c.commits.Bases...)...)
 	if failed, ok := errors.AsType[*git.Error](err); ok && failed.ExitCode == 1 {
 		out, err = strings.Join(c.commits.Bases, "\n"), nil // no common ancestor
@@ -238,24 +238,24 @@ func (c *changes) undone(ctx context.Context) error {
 		return fmt.Errorf("look for the base of %s: %w", git.Short(c.commits.Tip), err)
 	}
 	for _, base := range strings.Fields(out) {
-		names, err := c.list(ctx, "", slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, rawDiff(),
+		names, err := c.list(ctx, "", slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, diffOptions(),
 			[]string{"--end-of-options", base, c.commits.Tip, "--"})...)
 		if err != nil {
 			return fmt.Errorf("list changed paths: %w", err)
 		}
-		if _, rest := c.takeSome(names); rest != "" {
+		if _, rest := c.addPaths(names); rest != "" {
 			return fmt.Errorf("list changed paths: git: cannot read %q", git.Printable(rest[:min(len(rest), 100)]))
 		}
 	}
 	return nil
 }
 
-// list returns the output of a command that lists paths, or ErrTooMuch above mostPaths bytes.
+// list returns the output of a command that lists paths, or ErrTooMuch above maxPathBytes bytes.
 func (c *changes) list(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out strings.Builder
 	err := c.git.Read(ctx, stdin, func(r *bufio.Reader) error {
-		n, err := io.Copy(&out, io.LimitReader(r, mostPaths))
-		if err == nil && n == mostPaths {
+		n, err := io.Copy(&out, io.LimitReader(r, maxPathBytes))
+		if err == nil && n == maxPathBytes {
 			err = ErrTooMuch
 		}
 		return err
@@ -263,9 +263,9 @@ func (c *changes) list(ctx context.Context, stdin string, args ...string) (strin
 	return out.String(), err
 }
 
-// takeSome parses the entries at the beginning of git's --raw output and adds their paths. It returns these paths and the
+// addPaths parses the entries at the beginning of git's --raw output and adds their paths. It returns these paths and the
 // rest of the output.
-func (c *changes) takeSome(raw string) (paths []string, rest string) {
+func (c *changes) addPaths(raw string) (paths []string, rest string) {
 	for strings.HasPrefix(raw, ":") {
 		modes, rest, _ := strings.Cut(raw, "\x00")
 		path, rest, _ := strings.Cut(rest, "\x00")
@@ -290,28 +290,28 @@ func isLink(modes string) bool {
 	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == "160000" })
 }
 
-// lines passes the added lines of a patch to added.
-func (c *changes) lines(ctx context.Context, args ...string) error {
+// readLines passes the added lines of a patch to added.
+func (c *changes) readLines(ctx context.Context, args ...string) error {
 	patch := patchReader{added: c.added}
 	return c.git.Lines(ctx, patch.line, args...)
 }
 
 // patchReader finds the added lines of a patch without context lines.
 type patchReader struct {
-	added func(path string, line []byte)
-	path  string
-	hunk  bool // inside a hunk, before the next file's header
+	added  func(path string, line []byte)
+	path   string
+	inHunk bool // inside a hunk, before the next file's header
 }
 
 func (p *patchReader) line(line []byte) {
 	switch {
 	case bytes.HasPrefix(line, []byte("diff --git ")):
-		p.hunk = false
+		p.inHunk = false
 	case bytes.HasPrefix(line, []byte("@@ ")):
-		p.hunk = true
-	case !p.hunk && bytes.HasPrefix(line, []byte("+++ ")):
+		p.inHunk = true
+	case !p.inHunk && bytes.HasPrefix(line, []byte("+++ ")):
 		p.path = strings.TrimPrefix(strings.TrimSuffix(string(line[4:]), "\t"), "b/")
-	case p.hunk && len(line) > 0 && line[0] == '+':
+	case p.inHunk && len(line) > 0 && line[0] == '+':
 		p.added(p.path, line[1:])
 	}
 }

@@ -32,7 +32,7 @@ func TestChangesOfLineBreaksEndAtTheMemory(t *testing.T) {
 	r := Range{Bases: ids[:1], Tip: ids[1], Commits: ids[1:], Parents: map[string][]string{ids[1]: ids[:1]}}
 	nothing := func(string, []byte) {}
 	g := git.New(dir).With("GIT_DIR=" + filepath.Join(dir, ".git"))
-	if _, err := readIn(t.Context(), g.WithMemory(64<<20), r, nothing); !errors.Is(err, ErrTooMuch) {
+	if _, err := readLimited(t.Context(), g.WithMemory(64<<20), r, nothing); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("error %v, want %v", err, ErrTooMuch)
 	}
 	if c, err := Read(t.Context(), g, r, nothing); err != nil || len(c.Paths) != 1 {

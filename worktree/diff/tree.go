@@ -99,15 +99,15 @@ func Same(ctx context.Context, g git.Runner, a, b string) (bool, error) {
 
 // LinkCache caches the links of the last commit. It is safe for concurrent use.
 type LinkCache struct {
-	mu    sync.Mutex
-	of    string            // guarded by mu; the commit
-	links map[string]string // guarded by mu; the map never changes
+	mu     sync.Mutex
+	commit string            // guarded by mu; the commit
+	links  map[string]string // guarded by mu; the map never changes
 }
 
 // Of returns [Links] of the commit. The caller must not change the map.
 func (c *LinkCache) Of(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
 	c.mu.Lock()
-	last, links := c.of, c.links
+	last, links := c.commit, c.links
 	c.mu.Unlock()
 	if last == commit {
 		return links, nil
@@ -118,6 +118,6 @@ func (c *LinkCache) Of(ctx context.Context, g git.Runner, commit, top string) (m
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of, c.links = commit, links
+	c.commit, c.links = commit, links
 	return links, nil
 }

@@ -25,14 +25,15 @@ const (
 	AnyLink   Links = true
 )
 
-// Copy copies files and folders to the same paths in another tree, or to the paths that place returns. Paths are relative.
-// It follows no link out of either tree, and copies links as links if links allows them. It keeps modes and times of files,
-// and shares blocks with the original where the file system supports that. It merges folders and replaces anything else in
-// the way. The target may be the upper folder of an overlay: a folder that replaces a whiteout hides the folder below.
+// Copy copies files and folders to the same paths in another tree, or to the paths that destination returns. Paths are
+// relative. It follows no link out of either tree, and copies links as links if links allows them. It keeps modes and times
+// of files, and shares blocks with the original where the file system supports that. It merges folders and replaces anything
+// else in the way. The target may be the upper folder of an overlay: a folder that replaces a whiteout hides the folder
+// below.
 //
 // Copy fails for a path that is missing, that leads out of the tree or into a git directory, or that is no file, folder or
-// link. It skips the files in never under any name, and fails if paths names one of them.
-func Copy(ctx context.Context, from, to string, paths []string, place func(path string) string, links Links, never ...string) error {
+// link. It skips the excluded files under any name, and fails if paths names one of them.
+func Copy(ctx context.Context, from, to string, paths []string, destination func(path string) string, links Links, excluded ...string) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return fmt.Errorf("copy: %w", err)
@@ -44,20 +45,20 @@ func Copy(ctx context.Context, from, to string, paths []string, place func(path 
 	}
 	defer target.Close()
 	c := copier{from: source, to: target, links: links}
-	for _, path := range never {
+	for _, path := range excluded {
 		if info, err := os.Stat(filepath.Join(from, path)); err == nil {
-			c.never = append(c.never, info)
+			c.excluded = append(c.excluded, info)
 		}
 	}
 	for _, path := range paths {
-		at := path
-		if place != nil {
-			at = place(path)
+		targetPath := path
+		if destination != nil {
+			targetPath = destination(path)
 		}
 		if _, err := source.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy: %q is not in %s; put it there, or take it out of copy", path, from)
 		}
-		if err := c.path(ctx, filepath.Clean(path), filepath.Clean(at)); err != nil {
+		if err := c.copyPath(ctx, filepath.Clean(path), filepath.Clean(targetPath)); err != nil {
 			return fmt.Errorf("copy %q from %s: %w", path, from, err)
 		}
 	}
@@ -68,17 +69,17 @@ func Copy(ctx context.Context, from, to string, paths []string, place func(path 
 type copier struct {
 	from, to *os.Root
 	links    Links
-	never    []fs.FileInfo
+	excluded []fs.FileInfo
 }
 
-// kept reports whether the file is one that is never copied.
-func (c copier) kept(info fs.FileInfo) bool {
-	return slices.ContainsFunc(c.never, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
+// isExcluded reports whether the file is one that is never copied.
+func (c copier) isExcluded(info fs.FileInfo) bool {
+	return slices.ContainsFunc(c.excluded, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
 
-// path copies the file, folder or link at path to place in the other tree.
-func (c copier) path(ctx context.Context, path, place string) error {
-	for _, p := range []string{path, place} {
+// copyPath copies the file, folder or link at path to destination in the other tree.
+func (c copier) copyPath(ctx context.Context, path, destination string) error {
+	for _, p := range []string{path, destination} {
 		if !filepath.IsLocal(p) || p == "." {
 			return errors.New("it has to be a path inside the checkout")
 		}
@@ -86,7 +87,7 @@ func (c copier) path(ctx context.Context, path, place string) error {
 			return errors.New("a git directory cannot be copied")
 		}
 	}
-	if err := c.parents(filepath.Dir(place)); err != nil {
+	if err := c.makeParents(filepath.Dir(destination)); err != nil {
 		return err
 	}
 	return fs.WalkDir(rootFS{c.from}, path, func(at string, d fs.DirEntry, err error) error {
@@ -106,32 +107,32 @@ func (c copier) path(ctx context.Context, path, place string) error {
 		switch {
 		case err != nil:
 			return err
-		case c.kept(info) && at == path:
+		case c.isExcluded(info) && at == path:
 			return errors.New("it holds keys of yours, which no worktree gets")
-		case c.kept(info):
+		case c.isExcluded(info):
 			return nil
 		}
-		return c.entry(at, place+strings.TrimPrefix(at, path), info)
+		return c.copyEntry(at, destination+strings.TrimPrefix(at, path), info)
 	})
 }
 
-func (c copier) entry(path, place string, info fs.FileInfo) error {
+func (c copier) copyEntry(path, destination string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return c.folder(place, info)
+		return c.makeFolder(destination, info)
 	case info.Mode().IsRegular():
-		return c.file(path, place, info)
+		return c.copyFile(path, destination, info)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return c.link(path, place)
+		return c.copyLink(path, destination)
 	}
 	return fmt.Errorf("%s is not a file, folder or link", path)
 }
 
-// parents makes the missing folders of a path.
-func (c copier) parents(dir string) error {
+// makeParents makes the missing folders of a path.
+func (c copier) makeParents(dir string) error {
 	for i, r := range dir + "/" {
 		if old, err := c.to.Lstat(dir[:i]); r == '/' && err == nil && isWhiteout(old) {
-			if err := c.uncover(dir[:i]); err != nil {
+			if err := c.replaceWhiteout(dir[:i]); err != nil {
 				return err
 			}
 		}
@@ -141,8 +142,8 @@ func (c copier) parents(dir string) error {
 
 func isWhiteout(info fs.FileInfo) bool { return info.Mode()&fs.ModeCharDevice != 0 }
 
-// uncover replaces a whiteout of an overlay with a folder. The contents of the lower folder stay hidden.
-func (c copier) uncover(path string) error {
+// replaceWhiteout replaces a whiteout of an overlay with a folder. The contents of the lower folder stay hidden.
+func (c copier) replaceWhiteout(path string) error {
 	if err := errors.Join(c.to.Remove(path), c.to.Mkdir(path, 0o755)); err != nil {
 		return err
 	}
@@ -154,11 +155,11 @@ func (c copier) uncover(path string) error {
 	return unix.Fsetxattr(int(dir.Fd()), "user.overlay.opaque", []byte("y"), 0)
 }
 
-func (c copier) folder(path string, info fs.FileInfo) error {
+func (c copier) makeFolder(path string, info fs.FileInfo) error {
 	if old, err := c.to.Lstat(path); err == nil && !old.IsDir() {
 		remove := c.to.Remove
 		if isWhiteout(old) {
-			remove = c.uncover
+			remove = c.replaceWhiteout
 		}
 		if err := remove(path); err != nil {
 			return err
@@ -171,7 +172,7 @@ func (c copier) folder(path string, info fs.FileInfo) error {
 	return c.to.Chmod(path, info.Mode().Perm()|0o700)
 }
 
-func (c copier) link(path, place string) error {
+func (c copier) copyLink(path, destination string) error {
 	target, err := c.from.Readlink(path)
 	if err != nil {
 		return err
@@ -179,14 +180,14 @@ func (c copier) link(path, place string) error {
 	if c.links == InnerLink && (filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.Dir(path), target))) {
 		return fmt.Errorf("%s is a link out of the checkout, to %s", path, target)
 	}
-	if err := c.to.RemoveAll(place); err != nil {
+	if err := c.to.RemoveAll(destination); err != nil {
 		return err
 	}
-	return c.to.Symlink(target, place)
+	return c.to.Symlink(target, destination)
 }
 
-// file writes the copy beside its final name, so that it follows no link there and leaves no partial file.
-func (c copier) file(path, place string, info fs.FileInfo) error {
+// copyFile writes the copy beside its final name, so that it follows no link there and leaves no partial file.
+func (c copier) copyFile(path, destination string, info fs.FileInfo) error {
 	in, err := c.from.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -195,15 +196,15 @@ func (c copier) file(path, place string, info fs.FileInfo) error {
 	if now, err := in.Stat(); err != nil || !os.SameFile(info, now) {
 		return errors.Join(fmt.Errorf("%s has been replaced while it was copied", path), err)
 	}
-	temp := filepath.Join(filepath.Dir(place), ".ralph-copy-"+rand.Text())
-	err = c.fill(in, temp, info)
+	temp := filepath.Join(filepath.Dir(destination), ".ralph-copy-"+rand.Text())
+	err = c.copyContent(in, temp, info)
 	if err == nil {
-		if old, statErr := c.to.Lstat(place); statErr == nil && old.IsDir() {
-			err = c.to.RemoveAll(place)
+		if old, statErr := c.to.Lstat(destination); statErr == nil && old.IsDir() {
+			err = c.to.RemoveAll(destination)
 		}
 	}
 	if err == nil {
-		err = c.to.Rename(temp, place)
+		err = c.to.Rename(temp, destination)
 	}
 	if err != nil {
 		return errors.Join(err, ignoreMissing(c.to.Remove(temp)))
@@ -211,9 +212,9 @@ func (c copier) file(path, place string, info fs.FileInfo) error {
 	return nil
 }
 
-// fill writes temp with the content, mode and time of in. The time matters: compiled files may record the time of their
-// source.
-func (c copier) fill(in *os.File, temp string, info fs.FileInfo) error {
+// copyContent writes temp with the content, mode and time of in. The time matters: compiled files may record the time of
+// their source.
+func (c copier) copyContent(in *os.File, temp string, info fs.FileInfo) error {
 	if err := c.clone(in, temp); err != nil {
 		out, err := c.to.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {

@@ -25,16 +25,17 @@ func (e *BlockedError) Error() string {
 // Unwrap makes errors.Is(err, ErrDeclined) true.
 func (*BlockedError) Unwrap() error { return ErrDeclined }
 
-// blocked finds the ref in the way of failed moves. at has the remote's refs whose names end in a moved ref's name.
-func blocked(err error, remote string, moves []Edit, at map[string]string) error {
-	said := []string{"", "", ""}
+// findBlocking finds the ref in the way of failed moves. remoteRefs has the remote's refs whose names end in a moved ref's
+// name.
+func findBlocking(err error, remote string, moves []Edit, remoteRefs map[string]string) error {
+	names := []string{"", "", ""}
 	if failed, ok := errors.AsType[*Error](err); ok {
-		said = append(regexp.MustCompile(`'(refs/[^']+)' exists; cannot create '(refs/[^']+)'`).FindStringSubmatch(failed.Stderr), said...)
+		names = append(regexp.MustCompile(`'(refs/[^']+)' exists; cannot create '(refs/[^']+)'`).FindStringSubmatch(failed.Stderr), names...)
 	}
 	for _, m := range moves { // git push cannot mark a name as a full one, and a full name takes precedence over one of refs/remotes
-		near := m.Ref == said[2] && (strings.HasPrefix(m.Ref, said[1]+"/") || strings.HasPrefix(said[1], m.Ref+"/"))
-		for _, other := range []string{said[1], "refs/" + m.Ref, Heads + m.Ref, "refs/tags/" + m.Ref, "refs/remotes/" + m.Ref} {
-			if near || at[other] != "" && (!strings.HasPrefix(other, "refs/remotes/") || at[m.Ref] == "") {
+		nested := m.Ref == names[2] && (strings.HasPrefix(m.Ref, names[1]+"/") || strings.HasPrefix(names[1], m.Ref+"/"))
+		for _, other := range []string{names[1], "refs/" + m.Ref, Heads + m.Ref, "refs/tags/" + m.Ref, "refs/remotes/" + m.Ref} {
+			if nested || remoteRefs[other] != "" && (!strings.HasPrefix(other, "refs/remotes/") || remoteRefs[m.Ref] == "") {
 				return &BlockedError{Remote: remote, Ref: m.Ref, Other: other}
 			}
 		}

@@ -17,7 +17,7 @@ func TestBlockedByWhatCanBeInTheWay(t *testing.T) {
 		{"refs/heads/main", "refs/heads/main/x", false}, // nobody has pushed that
 	} {
 		said := &Error{Args: []string{"push"}, Stderr: "error: '" + test.other + "' exists; cannot create '" + test.of + "'"}
-		if err := blocked(said, "origin", []Edit{{Ref: ref}}, nil); (err != nil) != test.want {
+		if err := findBlocking(said, "origin", []Edit{{Ref: ref}}, nil); (err != nil) != test.want {
 			t.Errorf("%s: %v", said.Stderr, err)
 		}
 	}

@@ -34,16 +34,16 @@ func (g Runner) Config(ctx context.Context) (Config, error) {
 
 // Settings is like [Runner.Config], with the file of each setting. The caller must not change the result.
 func (g Runner) Settings(ctx context.Context) ([]Located, error) {
-	if kept := g.known.of(g); kept != nil {
-		return kept.settings, nil
+	if cached := g.cache.lookup(g); cached != nil {
+		return cached.settings, nil
 	}
-	read := g.configFiles()
+	files := g.configFiles()
 	out, err := g.With("GIT_CONFIG_COUNT=0").Run(ctx, "", "config", "--list", "-z", "--includes", "--show-origin")
 	if err != nil {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
 	settings := parseConfig(out, g.dir)
-	g.known.keep(g, settings, read)
+	g.cache.store(g, settings, files)
 	return settings, nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// passed lists the variables of this process that every git command gets.
-func passed() []string {
+// commandVariables lists the variables of this process that every git command gets.
+func commandVariables() []string {
 	return []string{
 		"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME",
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES",
@@ -17,39 +17,39 @@ func passed() []string {
 	}
 }
 
-// personal lists those of passed that determine the committer.
-func personal() []string {
-	return slices.DeleteFunc(passed(), func(name string) bool {
+// committerVariables lists those of commandVariables that determine the committer.
+func committerVariables() []string {
+	return slices.DeleteFunc(commandVariables(), func(name string) bool {
 		return name == "PATH" || name == "TMPDIR" || name == "GIT_CEILING_DIRECTORIES"
 	})
 }
 
-// Under returns a runner with the committer of another environment, for example an agent's.
-func (g Runner) Under(environ []string) Runner {
+// WithCommitter returns a runner with the committer of another environment, for example an agent's.
+func (g Runner) WithCommitter(environ []string) Runner {
 	last := slices.Clone(environ)
 	slices.Reverse(last) // the last value of a name counts
-	theirs := pick(last, personal())
-	if slices.Equal(theirs, pick(g.env, personal())) {
+	theirs := pickVariables(last, committerVariables())
+	if slices.Equal(theirs, pickVariables(g.env, committerVariables())) {
 		return g
 	}
 	g.env = slices.DeleteFunc(slices.Clone(g.env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(personal(), name)
+		return slices.Contains(committerVariables(), name)
 	})
 	g.env = append(g.env, theirs...)
 	return g
 }
 
-// passedToRemote lists the variables that only commands with a remote get.
-func passedToRemote() []string {
+// remoteVariables lists the variables that only commands with a remote get.
+func remoteVariables() []string {
 	return []string{
 		"SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
 		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 	}
 }
 
-// hardened is the configuration that overrides every configuration file.
-func hardened() []Setting {
+// hardenedSettings is the configuration that overrides every configuration file.
+func hardenedSettings() []Setting {
 	return []Setting{
 		// Run no program, and start nothing in the background.
 		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
@@ -70,7 +70,7 @@ func hardened() []Setting {
 
 // HardenedEnv returns the environment that sets the hardened configuration and more.
 func HardenedEnv(more ...Setting) []string {
-	config := append(hardened(), more...)
+	config := append(hardenedSettings(), more...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config))}
 	for i, s := range config {
 		n := strconv.Itoa(i)
@@ -79,9 +79,9 @@ func HardenedEnv(more ...Setting) []string {
 	return env
 }
 
-// baseEnv returns the environment of every git command. It takes nothing from environ but the variables of passed.
+// baseEnv returns the environment of every git command. It takes nothing from environ but commandVariables.
 func baseEnv(environ []string) []string {
-	env := append(pick(environ, passed()),
+	env := append(pickVariables(environ, commandVariables()),
 		"LC_ALL=C", "LANGUAGE=", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_EDITOR=:",
 		"GIT_OPTIONAL_LOCKS=0",     // status never writes the index
 		"GIT_LITERAL_PATHSPECS=1",  // a file may be named *
@@ -93,11 +93,11 @@ func baseEnv(environ []string) []string {
 
 // RemoteEnv returns the additional environment of commands with a remote. sshCommand is the user's core.sshCommand.
 func RemoteEnv(environ []string, sshCommand string) []string {
-	env := pick(environ, passedToRemote())
-	if own := pick(environ, []string{"GIT_SSH_COMMAND"}); len(own) == 1 {
+	env := pickVariables(environ, remoteVariables())
+	if own := pickVariables(environ, []string{"GIT_SSH_COMMAND"}); len(own) == 1 {
 		sshCommand = strings.TrimPrefix(own[0], "GIT_SSH_COMMAND=")
 	}
-	if sshCommand == "" && len(pick(environ, []string{"GIT_SSH"})) == 0 {
+	if sshCommand == "" && len(pickVariables(environ, []string{"GIT_SSH"})) == 0 {
 		sshCommand = "ssh"
 	}
 	if program, _, _ := strings.Cut(sshCommand, " "); filepath.Base(program) == "ssh" {
@@ -111,11 +111,11 @@ func RemoteEnv(environ []string, sshCommand string) []string {
 
 // SigningEnv returns the additional environment of commands that sign. No program may ask for a passphrase on the terminal.
 func SigningEnv() []string {
-	return append(pick(os.Environ(), []string{"SSH_AUTH_SOCK", "GNUPGHOME"}), "SSH_ASKPASS_REQUIRE=force")
+	return append(pickVariables(os.Environ(), []string{"SSH_AUTH_SOCK", "GNUPGHOME"}), "SSH_ASKPASS_REQUIRE=force")
 }
 
-// pick returns the "NAME=value" entries of environ whose name is in names.
-func pick(environ, names []string) []string {
+// pickVariables returns the "NAME=value" entries of environ whose name is in names.
+func pickVariables(environ, names []string) []string {
 	var picked []string
 	for _, name := range names {
 		i := slices.IndexFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })

@@ -62,15 +62,15 @@ func ObjectsIn(err error) []string {
 
 // Error returns one line: the subcommand, git's reason, and how to repair a file that git cannot read.
 func (e *Error) Error() string {
-	name := called(e.Args)
+	name := commandName(e.Args)
 	if reason := e.reason(); reason != "" {
-		return name + ": " + reason + e.repair()
+		return name + ": " + reason + e.repairHint()
 	}
 	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
 }
 
-// called returns the command's name for messages, without the settings before the subcommand.
-func called(args []string) string {
+// commandName returns the command's name for messages, without the settings before the subcommand.
+func commandName(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]
 	}
@@ -97,7 +97,7 @@ func (e *Error) reason() string {
 	return Printable(last)
 }
 
-func (e *Error) repair() string {
+func (e *Error) repairHint() string {
 	if regexp.MustCompile(`(?m)^fatal: (unexpected|unterminated) line in .*packed-refs: `).MatchString(e.Stderr) {
 		return " (delete this line from the file)"
 	}
@@ -111,12 +111,13 @@ func (e *Error) repair() string {
 
 // Limits of a remote's message in an error: lines and bytes.
 const (
-	saidLines = 20
-	saidBytes = 1500
+	maxMessageLines = 20
+	maxMessageBytes = 1500
 )
 
-// broken describes the ref in the error that is empty or has no object, and how to remove it; "" without such a ref.
-func (e *Error) broken(where string) string {
+// brokenRefMessage describes the ref in the error that is empty or has no object, and how to remove it; "" without such a
+// ref.
+func (e *Error) brokenRefMessage(where string) string {
 	found := regexp.MustCompile(`(?m)^(?:remote: )?fatal: bad object (refs/\S+)`).FindStringSubmatch(e.Stderr)
 	if found == nil {
 		return ""
@@ -126,8 +127,8 @@ func (e *Error) broken(where string) string {
 		where, ref, ref, ref)
 }
 
-// said returns the remote's message about a refused push, in one line: the reason of a hook or of a rule.
-func (e *Error) said() string {
+// remoteMessage returns the remote's message about a refused push, in one line: the reason of a hook or of a rule.
+func (e *Error) remoteMessage() string {
 	var lines []string
 	for line := range strings.Lines(e.Stderr) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:")
@@ -137,12 +138,12 @@ func (e *Error) said() string {
 		}
 		lines = append(lines, strings.TrimPrefix(text, "error: "))
 	}
-	if len(lines) > saidLines {
-		lines = append(lines[:saidLines], "…")
+	if len(lines) > maxMessageLines {
+		lines = append(lines[:maxMessageLines], "…")
 	}
 	text := strings.Join(lines, "; ")
-	if len(text) > saidBytes {
-		text = strings.ToValidUTF8(text[:saidBytes], "") + "…"
+	if len(text) > maxMessageBytes {
+		text = strings.ToValidUTF8(text[:maxMessageBytes], "") + "…"
 	}
 	return text
 }

@@ -23,8 +23,8 @@ type refFiles struct {
 	common string // common git directory of the repository; empty: every case is left to git
 }
 
-// plain reports whether refs are files with exact names.
-func (f refFiles) plain() bool {
+// hasPlainFiles reports whether refs are files with exact names.
+func (f refFiles) hasPlainFiles() bool {
 	if f.common == "" {
 		return false
 	}
@@ -38,12 +38,12 @@ func (f refFiles) plain() bool {
 }
 
 // PlainRefs reports whether the pinned repository stores refs as files with exact names.
-func (g Runner) PlainRefs() bool { return refFiles{g.common}.plain() }
+func (g Runner) PlainRefs() bool { return refFiles{g.common}.hasPlainFiles() }
 
 // read reads refs by their full names; a name with a slash at the end stands for all refs below it. ok is false if git has
 // to be asked.
 func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
-	if len(names) == 0 || !f.plain() {
+	if len(names) == 0 || !f.hasPlainFiles() {
 		return nil, false
 	}
 	refs = map[string]string{}
@@ -52,7 +52,7 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 		if !ValidRef(strings.TrimSuffix(name, "/")) {
 			return nil, false
 		}
-		found, known := f.loose(name, refs)
+		found, known := f.addLoose(name, refs)
 		if !known {
 			return nil, false
 		}
@@ -61,17 +61,17 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 		}
 	}
 	// Read packed refs last: git packs a ref before it deletes the ref's file.
-	return refs, (len(missing) == 0 || f.packed(refs, func(ref string) bool {
+	return refs, (len(missing) == 0 || f.addPacked(refs, func(ref string) bool {
 		return slices.ContainsFunc(missing, func(name string) bool {
 			return ref == name || strings.HasSuffix(name, "/") && strings.HasPrefix(ref, name)
 		})
-	})) && resolve(refs)
+	})) && resolveSymbolic(refs)
 }
 
-// readBut reads all refs except those below a folder of refs.
-func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
+// readExcept reads all refs except those below a folder of refs.
+func (f refFiles) readExcept(folder string) (refs map[string]string, ok bool) {
 	entries, err := os.ReadDir(filepath.Join(f.common, "refs"))
-	if err != nil || !f.plain() {
+	if err != nil || !f.hasPlainFiles() {
 		return nil, false
 	}
 	refs = map[string]string{}
@@ -86,20 +86,20 @@ func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
 		case "refs/bisect/", "refs/worktree/", "refs/rewritten/": // each checkout has its own refs of these
 			return nil, false
 		}
-		if _, known := f.loose(name, refs); !known {
+		if _, known := f.addLoose(name, refs); !known {
 			return nil, false
 		}
 	}
-	return refs, f.packed(refs, func(ref string) bool { return !strings.HasPrefix(ref, folder) }) && resolve(refs)
+	return refs, f.addPacked(refs, func(ref string) bool { return !strings.HasPrefix(ref, folder) }) && resolveSymbolic(refs)
 }
 
-// symbolic is the prefix in the file of a symbolic ref.
-const symbolic = "ref: "
+// symbolicPrefix is the prefix in the file of a symbolic ref.
+const symbolicPrefix = "ref: "
 
-// resolve replaces the symbolic refs by their targets. It returns false if a target was not read.
-func resolve(refs map[string]string) bool {
+// resolveSymbolic replaces the symbolic refs by their targets. It returns false if a target was not read.
+func resolveSymbolic(refs map[string]string) bool {
 	for name, at := range refs {
-		if target, is := strings.CutPrefix(at, symbolic); is {
+		if target, is := strings.CutPrefix(at, symbolicPrefix); is {
 			if !IsObject(refs[target]) {
 				return false
 			}
@@ -109,9 +109,9 @@ func resolve(refs map[string]string) bool {
 	return true
 }
 
-// loose adds the named ref if it has its own file; for a folder, it adds all refs with files below it. found says that
+// addLoose adds the named ref if it has its own file; for a folder, it adds all refs with files below it. found says that
 // packed-refs need not be read for it. known is false if git has to be asked.
-func (f refFiles) loose(name string, refs map[string]string) (found, known bool) {
+func (f refFiles) addLoose(name string, refs map[string]string) (found, known bool) {
 	path := filepath.Join(f.common, filepath.FromSlash(name))
 	if strings.HasSuffix(name, "/") {
 		entries, err := os.ReadDir(path)
@@ -126,26 +126,28 @@ func (f refFiles) loose(name string, refs map[string]string) (found, known bool)
 			if e.IsDir() {
 				below += "/"
 			}
-			if _, known := f.loose(below, refs); !known {
+			if _, known := f.addLoose(below, refs); !known {
 				return false, false
 			}
 		}
-		return false, err == nil || absent(err)
+		return false, err == nil || isAbsent(err)
 	}
 	content, _, err := ReadRegular(path)
 	if err != nil {
 		info, errStat := os.Lstat(path)
-		return false, absent(err) || errStat == nil && info.IsDir()
+		return false, isAbsent(err) || errStat == nil && info.IsDir()
 	}
 	at, whole := strings.CutSuffix(string(content), "\n")
 	refs[name] = at
-	return true, whole && (IsObject(at) || strings.HasPrefix(at, symbolic))
+	return true, whole && (IsObject(at) || strings.HasPrefix(at, symbolicPrefix))
 }
 
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
-// packed adds the wanted refs from packed-refs that have no file of their own.
-func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (known bool) {
+// addPacked adds the wanted refs from packed-refs that have no file of their own.
+func (f refFiles) addPacked(refs map[string]string, wanted func(ref string) bool) (known bool) {
 	path := filepath.Join(f.common, "packed-refs")
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,16 +171,16 @@ func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (
 	return err == nil
 }
 
-// head returns the full name of the branch that HEAD of a git directory points to.
-func (f refFiles) head(gitDir string) (ref string, ok bool) {
-	if !f.plain() {
+// readHead returns the full name of the branch that HEAD of a git directory points to.
+func (f refFiles) readHead(gitDir string) (ref string, ok bool) {
+	if !f.hasPlainFiles() {
 		return "", false
 	}
 	content, _, err := ReadRegular(filepath.Join(gitDir, "HEAD"))
 	if err != nil {
 		return "", false
 	}
-	ref, isRef := strings.CutPrefix(string(content), symbolic)
+	ref, isRef := strings.CutPrefix(string(content), symbolicPrefix)
 	ref, whole := strings.CutSuffix(ref, "\n")
 	return ref, isRef && whole && strings.HasPrefix(ref, Heads) && ValidRef(ref)
 }

@@ -90,7 +90,7 @@ func TestRefFilesAsGit(t *testing.T) {
 			t.Parallel()
 			f := newRepo(t)
 			c.shape(f)
-			if !f.files().plain() {
+			if !f.files().hasPlainFiles() {
 				c.ok = false
 			}
 			got, ok := f.files().read(c.ask)
@@ -148,10 +148,10 @@ func TestRefsBut(t *testing.T) {
 			t.Parallel()
 			f := newRepo(t)
 			c.shape(f)
-			if _, ok := f.files().readBut("refs/ours/"); ok != (c.ok && f.files().plain()) {
+			if _, ok := f.files().readExcept("refs/ours/"); ok != (c.ok && f.files().hasPlainFiles()) {
 				t.Errorf("answered: %t", ok)
 			}
-			got, err := f.RefsBut(t.Context(), "refs/ours/")
+			got, err := f.RefsExcept(t.Context(), "refs/ours/")
 			want, errGit := f.listRefs(t.Context())
 			maps.DeleteFunc(want, func(ref, _ string) bool { return strings.HasPrefix(ref, "refs/ours/") })
 			if err != nil || errGit != nil || !maps.Equal(got, want) {
@@ -169,7 +169,7 @@ func TestRefsButOfALinkedCheckout(t *testing.T) {
 	f.git("worktree", "add", "-q", linked)
 	f.git("-C", linked, "update-ref", "refs/worktree/own", "HEAD")
 	common := filepath.Join(f.dir, ".git")
-	got, err := f.Pin(filepath.Join(common, "worktrees", "linked"), common, linked).RefsBut(t.Context(), "refs/ours/")
+	got, err := f.Pin(filepath.Join(common, "worktrees", "linked"), common, linked).RefsExcept(t.Context(), "refs/ours/")
 	if err != nil || got["refs/worktree/own"] == "" {
 		t.Errorf("%v (%v)", got, err)
 	}
@@ -178,11 +178,11 @@ func TestRefsButOfALinkedCheckout(t *testing.T) {
 func TestHeadBranch(t *testing.T) {
 	t.Parallel()
 	f := newRepo(t)
-	if ref, ok := f.files().head(filepath.Join(f.dir, ".git")); f.files().plain() && (!ok || ref != "refs/heads/main") {
+	if ref, ok := f.files().readHead(filepath.Join(f.dir, ".git")); f.files().hasPlainFiles() && (!ok || ref != "refs/heads/main") {
 		t.Fatal(ref, ok)
 	}
 	f.git("switch", "-q", "--detach")
-	if ref, ok := f.files().head(filepath.Join(f.dir, ".git")); ok {
+	if ref, ok := f.files().readHead(filepath.Join(f.dir, ".git")); ok {
 		t.Fatal(ref)
 	}
 }

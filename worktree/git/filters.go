@@ -28,9 +28,9 @@ func (c Config) Filters() (names []string) {
 // configuration spells its path. Other contents of the commit stay as git stores them. No filter runs if the commit changes
 // which filters apply or where Git LFS loads from, or if trusted is empty.
 func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, commit string) error {
-	part := index + ".part"
-	g = g.With("GIT_INDEX_FILE="+part, wholeIndex)
-	read := []string{"read-tree", "--reset", "-u"}
+	tempIndex := index + ".part"
+	g = g.With("GIT_INDEX_FILE="+tempIndex, noSplitIndex)
+	readTree := []string{"read-tree", "--reset", "-u"}
 	plain := g.With(config.WithoutPrograms()...)
 	filtered := trusted != "" && len(config.Filters()) > 0
 	if filtered && commit != trusted {
@@ -41,32 +41,32 @@ func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, com
 		filtered = same
 	}
 	if filtered {
-		if _, err := g.Out(ctx, append(read, trusted)...); err != nil {
+		if _, err := g.Out(ctx, append(readTree, trusted)...); err != nil {
 			return fmt.Errorf("check out the files: %w", err)
 		}
 		// With one tree, git would compare the files with unfiltered content.
-		read = append(read, trusted)
+		readTree = append(readTree, trusted)
 	}
 	if !filtered || commit != trusted {
-		if _, err := plain.Out(ctx, append(read, commit)...); err != nil {
+		if _, err := plain.Out(ctx, append(readTree, commit)...); err != nil {
 			return fmt.Errorf("check out the files: %w", err)
 		}
 	}
-	return os.Rename(part, index)
+	return os.Rename(tempIndex, index)
 }
 
 // CheckOutChanges writes a commit's files to the empty work tree that differ from an index, unfiltered, and updates the
 // index.
 func (g Runner) CheckOutChanges(ctx context.Context, config Config, index, commit string) error {
-	g = g.With("GIT_INDEX_FILE="+index, wholeIndex).With(config.WithoutPrograms()...)
+	g = g.With("GIT_INDEX_FILE="+index, noSplitIndex).With(config.WithoutPrograms()...)
 	if _, err := g.Out(ctx, "read-tree", "-m", "-u", commit); err != nil {
 		return fmt.Errorf("check out the files: %w", err)
 	}
 	return nil
 }
 
-// wholeIndex makes git write an index as one file: the second part of a split index would be in the user's git directory.
-const wholeIndex = "GIT_CONFIG_PARAMETERS='core.splitIndex=false'"
+// noSplitIndex makes git write an index as one file: the second part of a split index would be in the user's git directory.
+const noSplitIndex = "GIT_CONFIG_PARAMETERS='core.splitIndex=false'"
 
 // sameAttributes reports whether two commits have the same files that select filters and the origin of Git LFS.
 func (g Runner) sameAttributes(ctx context.Context, a, b string) (bool, error) {
@@ -76,27 +76,27 @@ func (g Runner) sameAttributes(ctx context.Context, a, b string) (bool, error) {
 }
 
 // OwnFilters is for updates of the checkout at top that bring in an agent's files. Of the configured programs only Git LFS
-// may run, if it is configured with its standard commands. The environment safe disables all others; named lists the
+// may run, if it is configured with its standard commands. The environment safe disables all others; disabled lists the
 // filters among them.
-func (g Runner) OwnFilters(config Config, top string) (safe, named []string) {
+func (g Runner) OwnFilters(config Config, top string) (safe, disabled []string) {
 	lfs := g.hasLFS(config, top)
-	off := Config{}
+	disabledConfig := Config{}
 	for _, s := range config {
 		section, name, key := s.Split()
-		if section == "filter" && key != "required" && !(lfs && plainLFS(s.Value)) && !slices.Contains(named, name) {
-			named = append(named, name)
+		if section == "filter" && key != "required" && !(lfs && isStandardLFS(s.Value)) && !slices.Contains(disabled, name) {
+			disabled = append(disabled, name)
 		}
 	}
 	for _, s := range config {
-		if section, name, _ := s.Split(); section != "filter" || slices.Contains(named, name) {
-			off = append(off, s)
+		if section, name, _ := s.Split(); section != "filter" || slices.Contains(disabled, name) {
+			disabledConfig = append(disabledConfig, s)
 		}
 	}
-	return off.WithoutPrograms(), named
+	return disabledConfig.WithoutPrograms(), disabled
 }
 
-// plainLFS reports whether a command is one of the standard commands of Git LFS.
-func plainLFS(command string) bool {
+// isStandardLFS reports whether a command is one of the standard commands of Git LFS.
+func isStandardLFS(command string) bool {
 	rest, ok := strings.CutPrefix(command, "git-lfs ")
 	if !ok {
 		rest, ok = strings.CutPrefix(command, "git lfs ")
@@ -140,7 +140,7 @@ func (g Runner) Filtered(ctx context.Context, filters []string, index, from, to 
 		return ".gitattributes", err
 	}
 	defer func() { err = errors.Join(err, os.Remove(index)) }()
-	if _, err := g.With("GIT_INDEX_FILE="+index, wholeIndex).Out(ctx, "read-tree", from); err != nil {
+	if _, err := g.With("GIT_INDEX_FILE="+index, noSplitIndex).Out(ctx, "read-tree", from); err != nil {
 		return "", err
 	}
 	paths, err := g.Run(ctx, "", "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--end-of-options", from, to, "--")
@@ -153,7 +153,7 @@ func (g Runner) Filtered(ctx context.Context, filters []string, index, from, to 
 // FilteredOf returns the first of the NUL-terminated paths that an index's attributes send through one of the filters, or
 // "".
 func (g Runner) FilteredOf(ctx context.Context, filters []string, index, paths string) (string, error) {
-	out, err := g.With("GIT_INDEX_FILE="+index, wholeIndex).Run(ctx, paths, "check-attr", "--cached", "-z", "--stdin", "filter")
+	out, err := g.With("GIT_INDEX_FILE="+index, noSplitIndex).Run(ctx, paths, "check-attr", "--cached", "-z", "--stdin", "filter")
 	if err != nil {
 		return "", err
 	}

@@ -37,17 +37,17 @@ const (
 
 // Runner runs git in one folder with one environment. It is a value: With, In, Pin, Within and WithAuth return copies.
 type Runner struct {
-	env    []string // the complete environment
-	dir    string   // working directory; a folder that no agent can write
-	common string   // the pinned repository; empty when none is pinned
-	owned  owned
-	auth   func(ctx context.Context) ([]string, error)
-	limit  time.Duration    // time limit of each command; 0: commandTime
-	memory uint64           // bytes that each command may write to; 0: no limit
-	floor  int64            // see Sparing
-	tries  *Tries           // retries of commands with a remote; nil: none
-	known  *known           // cache of configurations; nil: read each time
-	movers *reuse.Processes // pool of processes; nil: each transaction starts one
+	env          []string // the complete environment
+	dir          string   // working directory; a folder that no agent can write
+	common       string   // the pinned repository; empty when none is pinned
+	ownedRefs    ownedRefs
+	auth         func(ctx context.Context) ([]string, error)
+	timeout      time.Duration    // time limit of each command; 0: commandTime
+	maxMemory    uint64           // bytes that each command may write to; 0: no limit
+	minFree      int64            // see WithMinFree
+	tries        *Tries           // retries of commands with a remote; nil: none
+	cache        *cache           // cache of configurations; nil: read each time
+	refProcesses *reuse.Processes // pool of processes; nil: each transaction starts one
 }
 
 // New returns a runner without a pinned repository. It takes a few variables, such as PATH and HOME, from the environment
@@ -68,27 +68,27 @@ func (g Runner) In(dir string) Runner {
 
 // Within sets the time limit of each command. The default is half an hour.
 func (g Runner) Within(limit time.Duration) Runner {
-	g.limit = limit
+	g.timeout = limit
 	return g
 }
 
 // WithMemory limits the memory that each command may write to, in bytes.
 func (g Runner) WithMemory(most uint64) Runner {
-	g.memory = most
+	g.maxMemory = most
 	return g
 }
 
-// Sparing sets the number of bytes that a fetch leaves free on the disk; 0 or less: no limit.
-func (g Runner) Sparing(floor int64) Runner {
-	g.floor = floor
+// WithMinFree sets the number of bytes that a fetch leaves free on the disk; 0 or less: no limit.
+func (g Runner) WithMinFree(floor int64) Runner {
+	g.minFree = floor
 	return g
 }
 
-// Floor returns the limit that Sparing has set.
-func (g Runner) Floor() int64 { return g.floor }
+// Floor returns the limit that WithMinFree has set.
+func (g Runner) Floor() int64 { return g.minFree }
 
-// Borrowing makes the objects in a folder visible to the runner, too.
-func (g Runner) Borrowing(objects string) Runner {
+// WithAlternate makes the objects in a folder visible to the runner, too.
+func (g Runner) WithAlternate(objects string) Runner {
 	return g.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + Alternate(objects))
 }
 
@@ -148,7 +148,7 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 		return err
 	}
 	if lines.Cut() > 0 {
-		return fmt.Errorf("%s: a line of the output is too long", called(args))
+		return fmt.Errorf("%s: a line of the output is too long", commandName(args))
 	}
 	return lines.Close()
 }
@@ -156,20 +156,20 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 // Pipe runs a command with stdin and stdout. When ctx or the time limit ends, it asks git to end instead of killing it at
 // once: a killed git leaves lock files behind.
 func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
-	limit := cmp.Or(g.limit, commandTime)
+	limit := cmp.Or(g.timeout, commandTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %s", limit))
 	defer cancel()
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
+		return fmt.Errorf("%s: %w", commandName(args), context.Cause(ctx))
 	}
 	env := g.env
-	if called(args) == "git diff-tree" { // it compares commits, for which git would read the checkout's whole index
+	if commandName(args) == "git diff-tree" { // it compares commits, for which git would read the checkout's whole index
 		env = append(slices.Clip(env), "GIT_INDEX_FILE=/dev/none")
 	}
 	if g.auth != nil {
 		more, err := g.auth(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", called(args), err)
+			return fmt.Errorf("%s: %w", commandName(args), err)
 		}
 		env = append(slices.Clip(env), more...)
 	}
@@ -177,17 +177,17 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	exit, err := proc.Run(context.WithoutCancel(ctx), proc.Spec{
 		Argv: append([]string{"git"}, args...), Dir: g.dir, Env: env,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Interrupt: ctx.Done(), Grace: killGrace, Tied: true, Memory: g.memory,
+		Interrupt: ctx.Done(), Grace: killGrace, Tied: true, Memory: g.maxMemory,
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("%s: %w (is git installed and in PATH?)", called(args), err)
+		return fmt.Errorf("%s: %w (is git installed and in PATH?)", commandName(args), err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", called(args), err)
+		return fmt.Errorf("%s: %w", commandName(args), err)
 	case exit.Code == 0:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
+		return fmt.Errorf("%s: %w", commandName(args), context.Cause(ctx))
 	}
 	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String(), env: g.variables()}
 }

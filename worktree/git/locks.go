@@ -12,29 +12,29 @@ import (
 
 const lockSuffix = ".lock"
 
-// owned describes the refs that only this program moves.
-type owned struct {
+// ownedRefs describes the refs that only this program moves.
+type ownedRefs struct {
 	prefixes []string
 	lockAge  time.Duration
 }
 
-// Owning sets the prefixes, such as "refs/x/", of refs that only this program moves. Git locks a ref only briefly, so a
-// lock file of such a ref that is older than lockAge was left by a killed git, and MoveRefs removes it.
-func (g Runner) Owning(lockAge time.Duration, prefixes ...string) Runner {
-	g.owned = owned{prefixes: prefixes, lockAge: lockAge}
+// WithOwnedRefs sets the prefixes, such as "refs/x/", of refs that only this program moves. Git locks a ref only briefly, so
+// a lock file of such a ref that is older than lockAge was left by a killed git, and MoveRefs removes it.
+func (g Runner) WithOwnedRefs(lockAge time.Duration, prefixes ...string) Runner {
+	g.ownedRefs = ownedRefs{prefixes: prefixes, lockAge: lockAge}
 	return g
 }
 
 // StaleLocks lists the lock files left on the owned refs.
 func (g Runner) StaleLocks() ([]string, error) {
 	var stale []string
-	for _, prefix := range g.owned.prefixes {
+	for _, prefix := range g.ownedRefs.prefixes {
 		root := filepath.Join(g.common, filepath.FromSlash(prefix))
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err == nil && strings.HasSuffix(path, lockSuffix) && g.owned.isStale(path) {
+			if err == nil && strings.HasSuffix(path, lockSuffix) && g.ownedRefs.isStale(path) {
 				stale = append(stale, path)
 			}
 			return err
@@ -46,12 +46,12 @@ func (g Runner) StaleLocks() ([]string, error) {
 	return stale, nil
 }
 
-// unlock removes the stale locks of the edits' refs.
-func (g Runner) unlock(edits []Edit) error {
+// removeStaleLocks removes the stale locks of the edits' refs.
+func (g Runner) removeStaleLocks(edits []Edit) error {
 	for _, e := range edits {
-		for _, prefix := range g.owned.prefixes {
+		for _, prefix := range g.ownedRefs.prefixes {
 			path := filepath.Join(g.common, filepath.FromSlash(e.Ref)) + lockSuffix
-			if !strings.HasPrefix(e.Ref, prefix) || !g.owned.isStale(path) {
+			if !strings.HasPrefix(e.Ref, prefix) || !g.ownedRefs.isStale(path) {
 				continue
 			}
 			if err := removeLock(path); err != nil {
@@ -62,7 +62,7 @@ func (g Runner) unlock(edits []Edit) error {
 	return nil
 }
 
-func (o owned) isStale(path string) bool {
+func (o ownedRefs) isStale(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > o.lockAge
 }

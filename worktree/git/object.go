@@ -65,7 +65,7 @@ func (s Store) Write(kind string, content []byte) (string, error) {
 	if s.Has(name) {
 		return name, nil
 	}
-	if err := s.place(s.path(name), raw); err != nil {
+	if err := s.writeFile(s.path(name), raw); err != nil {
 		return "", fmt.Errorf("write %s object: %w", kind, err)
 	}
 	return name, nil
@@ -79,8 +79,8 @@ func (s Store) Has(name string) bool {
 
 func (s Store) path(name string) string { return filepath.Join(s.Dir, name[:2], name[2:]) }
 
-// place writes the object beside its final name and renames it, so that readers see the complete object or none.
-func (s Store) place(path string, raw []byte) error {
+// writeFile writes the object beside its final name and renames it, so that readers see the complete object or none.
+func (s Store) writeFile(path string, raw []byte) error {
 	top, err := os.Stat(s.Dir)
 	if err != nil {
 		return err
@@ -96,29 +96,29 @@ func (s Store) place(path string, raw []byte) error {
 	}
 	temp := filepath.Join(folder, "tmp_obj_"+rand.Text()) // git gc removes files with this prefix
 	defer os.Remove(temp)
-	if err := WriteNew(temp, stored(raw), 0o444, true); err != nil {
+	if err := WriteNew(temp, uncompressedZlib(raw), 0o444, true); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)
 }
 
-// stored returns data as a zlib stream without compression. The objects are small, and Go's compressor allocates almost a
-// megabyte for each.
-func stored(data []byte) []byte {
+// uncompressedZlib returns data as a zlib stream without compression. The objects are small, and Go's compressor allocates
+// almost a megabyte for each.
+func uncompressedZlib(data []byte) []byte {
 	const header, block = "\x78\x01", 0xffff
 	out := append(make([]byte, 0, len(data)+16), header...)
 	for rest, last := data, false; !last; {
-		part := rest[:min(len(rest), block)]
-		rest = rest[len(part):]
+		chunk := rest[:min(len(rest), block)]
+		rest = rest[len(chunk):]
 		last = len(rest) == 0
 		final := byte(0)
 		if last {
 			final = 1
 		}
 		out = append(out, final)
-		out = binary.LittleEndian.AppendUint16(out, uint16(len(part)))
-		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(part)))
-		out = append(out, part...)
+		out = binary.LittleEndian.AppendUint16(out, uint16(len(chunk)))
+		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(chunk)))
+		out = append(out, chunk...)
 	}
 	return binary.BigEndian.AppendUint32(out, adler32.Checksum(data))
 }

@@ -9,20 +9,20 @@ func (c Config) Private(format string, more ...Setting) Config {
 	if format != "sha1" {
 		version = "1"
 	}
-	own := Config{{"core.repositoryformatversion", version}, {"core.bare", "false"}, {"core.logallrefupdates", "true"}}
+	config := Config{{"core.repositoryformatversion", version}, {"core.bare", "false"}, {"core.logallrefupdates", "true"}}
 	if format != "sha1" {
-		own = append(own, Setting{"extensions.objectformat", format})
+		config = append(config, Setting{"extensions.objectformat", format})
 	}
 	for _, s := range c {
 		section, _, key := s.Split()
 		if s.Plain() || section == "filter" && slices.Contains([]string{"clean", "smudge", "process", "required"}, key) {
-			own = append(own, s)
+			config = append(config, s)
 		}
 	}
-	own = append(own, Setting{"gc.auto", "0"}, Setting{"maintenance.auto", "false"},
+	config = append(config, Setting{"gc.auto", "0"}, Setting{"maintenance.auto", "false"},
 		// In the sandbox, a file's owner and inode may differ from those in the index that the host made.
 		Setting{"core.checkstat", "minimal"}, Setting{"core.trustctime", "false"})
-	return append(own, more...)
+	return append(config, more...)
 }
 
 // Plain reports whether a setting affects files and commits and names neither a program nor a path.

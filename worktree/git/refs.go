@@ -28,10 +28,10 @@ func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, e
 	return g.listRefs(ctx, names...)
 }
 
-// RefsBut reads all refs except those below a folder of refs, such as "refs/notes/".
-func (g Runner) RefsBut(ctx context.Context, folder string) (map[string]string, error) {
-	own := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has its own refs
-	if refs, ok := (refFiles{g.common}).readBut(folder); ok && !own && ctx.Err() == nil {
+// RefsExcept reads all refs except those below a folder of refs, such as "refs/notes/".
+func (g Runner) RefsExcept(ctx context.Context, folder string) (map[string]string, error) {
+	linked := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has its own refs
+	if refs, ok := (refFiles{g.common}).readExcept(folder); ok && !linked && ctx.Err() == nil {
 		return refs, nil
 	}
 	refs, err := g.listRefs(ctx)
@@ -66,7 +66,7 @@ func (g Runner) RefTime(ref string) time.Time {
 // Head returns the full name of the branch that HEAD of a git directory points to. If HEAD is detached, the error is an
 // [*Error] with exit status 1.
 func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
-	if ref, ok := (refFiles{g.common}).head(gitDir); ok && ctx.Err() == nil {
+	if ref, ok := (refFiles{g.common}).readHead(gitDir); ok && ctx.Err() == nil {
 		return ref, nil
 	}
 	return g.With("GIT_DIR="+gitDir).Out(ctx, "symbolic-ref", "--quiet", "HEAD")
@@ -77,7 +77,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	if err := g.unlock(edits); err != nil {
+	if err := g.removeStaleLocks(edits); err != nil {
 		return err
 	}
 	var in strings.Builder
@@ -100,18 +100,18 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if moved := g.findMoved(ctx, edits); moved != nil {
 		return moved
 	}
-	return cmp.Or(blocked(err, "", edits, nil), fmt.Errorf("move refs: %w", err))
+	return cmp.Or(findBlocking(err, "", edits, nil), fmt.Errorf("move refs: %w", err))
 }
 
 // transact runs commands in the format of git update-ref --stdin.
 func (g Runner) transact(ctx context.Context, commands string) error {
 	args := []string{"update-ref", "--no-deref", "-m", "ralph", "--stdin", "-z"}
-	if g.movers == nil || g.auth != nil || g.limit != 0 || g.memory != 0 {
+	if g.refProcesses == nil || g.auth != nil || g.timeout != 0 || g.maxMemory != 0 {
 		_, err := g.Run(ctx, commands, args...)
 		return err
 	}
 	run := func(ctx context.Context, in io.Reader, out io.Writer) error { return g.Pipe(ctx, in, out, args...) }
-	return g.movers.Transact(ctx, append([]string{g.dir}, g.env...), run, commands)
+	return g.refProcesses.Transact(ctx, append([]string{g.dir}, g.env...), run, commands)
 }
 
 // findMoved returns ErrMoved if one of the refs is not at its edit's Old.

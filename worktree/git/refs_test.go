@@ -16,7 +16,7 @@ func TestMoveRefs(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t)
 			if remembering {
-				r.Runner = r.Remembering()
+				r.Runner = r.WithCache()
 			}
 			testMoveRefs(t, r)
 		})
@@ -87,7 +87,7 @@ func TestStaleLocks(t *testing.T) {
 			if err := os.Chtimes(lock, then, then); err != nil {
 				t.Fatal(err)
 			}
-			g := r.Owning(age, "refs/ours/", "refs/none/").With(HardenedEnv(Setting{"core.filesRefLockTimeout", "0"})...)
+			g := r.WithOwnedRefs(age, "refs/ours/", "refs/none/").With(HardenedEnv(Setting{"core.filesRefLockTimeout", "0"})...)
 			if got, err := g.StaleLocks(); err != nil || slices.Contains(got, lock) != c.stale {
 				t.Errorf("stale locks: %v, %v", got, err)
 			}

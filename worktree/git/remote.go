@@ -15,8 +15,8 @@ const (
 	TransferTime = 20 * time.Minute
 )
 
-// limited sets the time limit of a command with a remote.
-func limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// withTimeout sets the time limit of a command with a remote.
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrAway, limit))
 }
 
@@ -26,9 +26,9 @@ func remoteError(remote string, err error) error {
 	switch {
 	case !ok:
 		return err
-	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.broken("") != "": // this repository has a broken ref
-		return errors.New(failed.broken("in this repository"))
-	case passing(err):
+	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.brokenRefMessage("") != "": // this repository has a broken ref
+		return errors.New(failed.brokenRefMessage("in this repository"))
+	case isTemporary(err):
 		return fmt.Errorf("%w: %s: %w", ErrAway, remote, err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrRemote, remote, err)
@@ -57,7 +57,7 @@ func (g Runner) RemoteURL(ctx context.Context, name string) (string, error) {
 
 // RemoteRefs reads refs on the remote by full names or patterns.
 func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...string) (map[string]string, error) {
-	ctx, cancel := limited(ctx, RefsTime)
+	ctx, cancel := withTimeout(ctx, RefsTime)
 	defer cancel()
 	var out string
 	err := g.tries.do(ctx, func() (err error) {
@@ -79,7 +79,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 
 // Fetch fetches objects and moves no ref. Package incoming limits the size.
 func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error {
-	ctx, cancel := limited(ctx, TransferTime)
+	ctx, cancel := withTimeout(ctx, TransferTime)
 	defer cancel()
 	err := g.tries.do(ctx, func() error {
 		_, err := g.Out(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
@@ -119,35 +119,35 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 	for _, m := range moves {
 		refs = append(refs, m.Ref)
 	}
-	at, unread := g.RemoteRefs(ctx, remote, refs...)
-	if unread != nil {
-		return unread
+	at, readErr := g.RemoteRefs(ctx, remote, refs...)
+	if readErr != nil {
+		return readErr
 	}
-	var left []Edit
+	var pending []Edit
 	for _, m := range slices.Backward(moves) {
 		switch at[m.Ref] {
 		case m.New:
 		case m.Old:
-			left = append(left, m)
+			pending = append(pending, m)
 		default:
 			return &MovedError{Remote: remote, Ref: m.Ref, At: at[m.Ref], Expected: m.Old}
 		}
 	}
-	if len(left) == 0 {
+	if len(pending) == 0 {
 		return nil // the moves did arrive
 	}
-	if blocked := blocked(err, remote, left, at); blocked != nil {
+	if blocked := findBlocking(err, remote, pending, at); blocked != nil {
 		return blocked
 	}
-	if len(left) == len(moves) {
+	if len(pending) == len(moves) {
 		return err
 	}
-	slices.Reverse(left)
-	return g.Push(ctx, limit, remote, left...)
+	slices.Reverse(pending)
+	return g.Push(ctx, limit, remote, pending...)
 }
 
 func (g Runner) push(ctx context.Context, limit time.Duration, remote string, moves []Edit) error {
-	ctx, cancel := limited(ctx, limit)
+	ctx, cancel := withTimeout(ctx, limit)
 	defer cancel()
 	args := []string{
 		"-c", "remote." + remote + ".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags",
@@ -172,49 +172,49 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 		return err
 	}
 	// A ref's own line is more precise than the summary on standard error, but may only say that another ref was refused.
-	why := ""
+	reason := ""
 	for line := range strings.Lines(out) {
 		parts := strings.Split(strings.TrimSpace(line), "\t")
-		if len(parts) == 3 && parts[0] == "!" && (why == "" || strings.Contains(why, "atomic")) {
-			why = parts[2]
+		if len(parts) == 3 && parts[0] == "!" && (reason == "" || strings.Contains(reason, "atomic")) {
+			reason = parts[2]
 		}
 	}
 	failed, _ := errors.AsType[*Error](err)
-	text := failed.broken("in the repository of " + remote)
+	text := failed.brokenRefMessage("in the repository of " + remote)
 	switch {
-	case why == "":
+	case reason == "":
 		return remoteError("push to "+remote, err)
-	case text != "" && strings.Contains(why, "missing necessary objects"):
-		return &refusal{text: text, is: []error{ErrDeclined}}
+	case text != "" && strings.Contains(reason, "missing necessary objects"):
+		return &refusalError{text: text, causes: []error{ErrDeclined}}
 	}
 	kind := ErrStale
-	if strings.HasPrefix(why, "[remote rejected]") && !contended(why) {
+	if strings.HasPrefix(reason, "[remote rejected]") && !isContended(reason) {
 		kind = ErrDeclined
 	}
-	return &refusal{text: fmt.Sprintf("push to %s: %s: %s", remote, kind, Printable(why)), is: []error{kind, err}}
+	return &refusalError{text: fmt.Sprintf("push to %s: %s: %s", remote, kind, Printable(reason)), causes: []error{kind, err}}
 }
 
-// contended reports whether a push was refused because of a concurrent one.
-func contended(refusal string) bool {
+// isContended reports whether a push was refused because of a concurrent one.
+func isContended(refusal string) bool {
 	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref") ||
 		strings.Contains(refusal, "atomic transaction failed")
 }
 
-// refusal is the error of a push that the remote refused.
-type refusal struct {
-	text string
-	is   []error
+// refusalError is the error of a push that the remote refused.
+type refusalError struct {
+	text   string
+	causes []error
 }
 
 // Error contains the remote's whole message, but not the remote's address.
-func (e *refusal) Error() string {
-	for _, err := range e.is {
-		if failed, ok := errors.AsType[*Error](err); ok && failed.said() != "" {
-			return e.text + ": " + failed.said()
+func (e *refusalError) Error() string {
+	for _, err := range e.causes {
+		if failed, ok := errors.AsType[*Error](err); ok && failed.remoteMessage() != "" {
+			return e.text + ": " + failed.remoteMessage()
 		}
 	}
 	return e.text
 }
 
 // Unwrap returns the kinds of the refusal and git's error.
-func (e *refusal) Unwrap() []error { return e.is }
+func (e *refusalError) Unwrap() []error { return e.causes }

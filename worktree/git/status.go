@@ -47,12 +47,12 @@ func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error
 	if err != nil {
 		return "", err
 	}
-	hidden, err := g.hidden(ctx, dir, changed)
+	unseen, err := g.changedUnseen(ctx, dir, changed)
 	if err != nil {
 		return "", err
 	}
 	for _, path := range changed {
-		if slices.Contains(dirty, path) || slices.Contains(hidden, path) {
+		if slices.Contains(dirty, path) || slices.Contains(unseen, path) {
 			return Printable(path), nil
 		}
 	}
@@ -65,9 +65,9 @@ func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error
 	return "", err
 }
 
-// hidden returns those paths whose files have changed although the index tells git to ignore changes: no diff shows them,
-// but git does not overwrite them.
-func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []string, err error) {
+// changedUnseen returns those paths whose files have changed although the index tells git to ignore changes: no diff shows
+// them, but git does not overwrite them.
+func (g Runner) changedUnseen(ctx context.Context, dir string, paths []string) (changed []string, err error) {
 	index, err := g.Run(ctx, "", "ls-files", "--stage", "-v", "-z")
 	if err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []s
 	hashes, err := g.Run(ctx, strings.Join(files, "\n")+"\n", "hash-object", "--stdin-paths")
 	for n, hash := range strings.Fields(hashes) {
 		if hash != ids[n] {
-			out = append(out, files[n])
+			changed = append(changed, files[n])
 		}
 	}
-	return out, err
+	return changed, err
 }
 
 // Unseen reports whether a line of `ls-files -v` is of a file whose changes git ignores.

@@ -19,11 +19,11 @@ type Tries struct {
 	// Sleep waits between two tries; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 
-	away atomic.Bool // the last command has used up its tries
+	exhausted atomic.Bool // the last command has used up its tries
 }
 
-// Repeating sets the tries that commands with the remote share.
-func (g Runner) Repeating(t *Tries) Runner {
+// WithTries sets the tries that commands with the remote share.
+func (g Runner) WithTries(t *Tries) Runner {
 	g.tries = t
 	return g
 }
@@ -38,41 +38,41 @@ func (t *Tries) do(ctx context.Context, command func() error) error {
 	if sleep == nil {
 		sleep = retry.Sleep
 	}
-	for n := 1; passing(err) && n < retry.Attempts && !t.away.Load(); n++ {
+	for n := 1; isTemporary(err) && n < retry.Attempts && !t.exhausted.Load(); n++ {
 		if stopped := sleep(ctx, retry.Pause(n)); stopped != nil {
 			return errors.Join(stopped, err)
 		}
 		err = command()
 	}
-	t.away.Store(passing(err))
+	t.exhausted.Store(isTemporary(err))
 	return err
 }
 
-// statusOf matches the HTTP status in git's messages.
-var statusOf = pattern.Lazy(`(?:returned error: |HTTP )(\d{3})\b`)
+// httpStatus matches the HTTP status in git's messages.
+var httpStatus = pattern.Lazy(`(?:returned error: |HTTP )(\d{3})\b`)
 
-// passing reports whether a failure may be temporary. Git has no error codes for this, so it matches messages, which LC_ALL
-// keeps in English.
-func passing(err error) bool {
+// isTemporary reports whether a failure may be temporary. Git has no error codes for this, so it matches messages, which
+// LC_ALL keeps in English.
+func isTemporary(err error) bool {
 	failed, ok := errors.AsType[*Error](err)
 	if !ok {
 		return false
 	}
-	var said strings.Builder
+	var ownLines strings.Builder
 	for line := range strings.Lines(failed.Stderr) {
 		if strings.Contains(line, "not our ref") || strings.Contains(line, "does not support --atomic") { // the object or the feature is missing for good
 			return false
 		}
 		if !strings.HasPrefix(line, "remote:") { // skip messages of programs on the server, such as hooks
-			said.WriteString(line)
+			ownLines.WriteString(line)
 		}
 	}
-	if m := statusOf().FindStringSubmatch(said.String()); m != nil {
+	if m := httpStatus().FindStringSubmatch(ownLines.String()); m != nil {
 		const timeout, tooMany, serverError = 408, 429, 500 // importing net/http only for these would link it
 		status, _ := strconv.Atoi(m[1])                     // digits
 		return status >= serverError || status == timeout || status == tooMany
 	}
-	text := strings.ToLower(said.String())
+	text := strings.ToLower(ownLines.String())
 	for _, words := range []string{
 		"could not resolve host", "temporary failure in name resolution", "failed to connect", "couldn't connect to server",
 		"connection refused", "connection reset", "connection closed", "connection timed out", "operation timed out",

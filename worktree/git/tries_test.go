@@ -25,11 +25,11 @@ func TestPassing(t *testing.T) {
 		"fatal: git upload-pack: not our ref 0123\nfatal: the remote end hung up unexpectedly\n":     false,
 		"remote: the scanner says HTTP 500\n ! [remote rejected] a -> a (pre-receive hook declined)": false,
 	} {
-		if got := passing(fmt.Errorf("push: %w", &Error{ExitCode: 128, Stderr: stderr})); got != want {
+		if got := isTemporary(fmt.Errorf("push: %w", &Error{ExitCode: 128, Stderr: stderr})); got != want {
 			t.Errorf("%q passes: %v, want %v", stderr, got, want)
 		}
 	}
-	if passing(errors.New("returned error: 503")) || passing(nil) {
+	if isTemporary(errors.New("returned error: 503")) || isTemporary(nil) {
 		t.Error("what is no failure of git passes")
 	}
 }

@@ -48,28 +48,28 @@ func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
 	}
-	if err := r.make(ctx, commit, partial); err != nil {
+	if err := r.makeStore(ctx, commit, partial); err != nil {
 		return fmt.Errorf("pack the history of %s: %w", git.Short(commit), err)
 	}
 	return r.prune()
 }
 
-func (r Stores) make(ctx context.Context, commit string, partial bool) (err error) {
+func (r Stores) makeStore(ctx context.Context, commit string, partial bool) (err error) {
 	temp := filepath.Join(r.Temp, "history-"+rand.Text())
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	if err := errors.Join(os.MkdirAll(r.Dir, 0o700), makeFolder(temp)); err != nil {
 		return err
 	}
-	old, err := r.older(ctx, commit)
+	ancestor, err := r.findAncestor(ctx, commit)
 	if err != nil {
 		return err
 	}
-	if old != "" {
-		if err := linkPacks(r.Of(old), temp); err != nil {
+	if ancestor != "" {
+		if err := linkPacks(r.Of(ancestor), temp); err != nil {
 			return err
 		}
 	}
-	if err := r.Pack(ctx, temp, commit, old, partial); err != nil {
+	if err := r.Pack(ctx, temp, commit, ancestor, partial); err != nil {
 		return err
 	}
 	if shallow, err := git.ReadLinked(filepath.Join(r.Common, "shallow")); err == nil {
@@ -80,8 +80,8 @@ func (r Stores) make(ctx context.Context, commit string, partial bool) (err erro
 	return os.Rename(temp, r.Of(commit))
 }
 
-// older returns a store's commit that is an ancestor of commit, or "".
-func (r Stores) older(ctx context.Context, commit string) (string, error) {
+// findAncestor returns a store's commit that is an ancestor of commit, or "".
+func (r Stores) findAncestor(ctx context.Context, commit string) (string, error) {
 	stores := r.list()
 	for _, s := range stores[:min(len(stores), 3)] {
 		old := s.Name()
@@ -155,7 +155,7 @@ func (r Stores) Pack(ctx context.Context, objects, commit, without string, parti
 	}
 	// git writes the pack to its own object folder first, which may be on another file system; so that folder is set to
 	// objects.
-	g := r.Git.Borrowing(filepath.Join(r.Common, "objects")).With("GIT_OBJECT_DIRECTORY=" + objects)
+	g := r.Git.WithAlternate(filepath.Join(r.Common, "objects")).With("GIT_OBJECT_DIRECTORY=" + objects)
 	_, err := g.Run(ctx, in, append(args, filepath.Join(objects, "pack", "pack"))...)
 	return err
 }

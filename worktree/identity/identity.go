@@ -51,9 +51,9 @@ func Of(user git.Config) (i Ident) {
 }
 
 // String returns "Name <mail@example.com>" as git writes it into a commit, without the characters that git strips.
-func (i Ident) String() string { return plain(i.Name) + " <" + plain(i.Email) + ">" }
+func (i Ident) String() string { return stripped(i.Name) + " <" + stripped(i.Email) + ">" }
 
-func plain(s string) string {
+func stripped(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.,:;<>"\'`, r) })
 	return strings.NewReplacer("<", "", ">", "", "\n", "").Replace(s)
 }

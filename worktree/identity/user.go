@@ -17,7 +17,7 @@ func User(ctx context.Context, g git.Runner) (Ident, error) {
 	if err != nil {
 		return Ident{}, err
 	}
-	known, err := g.KnowsIdent(ctx)
+	known, err := g.HasIdent(ctx)
 	if err == nil && !known {
 		err = ErrNone
 	}
@@ -34,7 +34,7 @@ func (w Writer) Check(ctx context.Context, who Identity, environ []string, temp 
 		err = nil
 	}
 	if err == nil && environ != nil && who.Author == (Ident{}) {
-		known, failed := w.Git.Under(environ).KnowsIdent(ctx)
+		known, failed := w.Git.WithCommitter(environ).HasIdent(ctx)
 		switch {
 		case failed != nil:
 			err = failed

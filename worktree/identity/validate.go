@@ -12,7 +12,7 @@ func (i Identity) Validate() error {
 	var errs []error
 	need := func(role string, who Ident) {
 		odd := strings.ContainsAny(who.Name+who.Email, "<>") || strings.ContainsFunc(who.Name+who.Email, unicode.IsControl)
-		if odd || plain(who.Name) == "" || plain(who.Email) == "" {
+		if odd || stripped(who.Name) == "" || stripped(who.Email) == "" {
 			errs = append(errs, fmt.Errorf("%s %q <%q> needs a name and an address, both without < > and control characters",
 				role, who.Name, who.Email))
 		}

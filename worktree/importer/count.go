@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// counter counts the paths in folders without walking them: a few folders that contain each other several times have more
-// paths than any program can list.
-type counter struct {
+// pathCounter counts the paths in folders without walking them: a few folders that contain each other several times have
+// more paths than any program can list.
+type pathCounter struct {
 	trees map[string]*tree // folders of the pack
 	given map[string]*tree // folders of the given history that the pack refers to
 	caps  Caps
@@ -17,7 +17,7 @@ type counter struct {
 
 // count fills in paths, depth and longest path of a folder. A folder that exists nowhere has no paths; git refuses a pack
 // that refers to it.
-func (c counter) count(id string, at int) (paths, depth int, err error) {
+func (c pathCounter) count(id string, depthAbove int) (paths, depth int, err error) {
 	t, ok := c.trees[id]
 	if !ok {
 		t, ok = c.given[id]
@@ -25,42 +25,42 @@ func (c counter) count(id string, at int) (paths, depth int, err error) {
 	if !ok {
 		return 0, 1, nil
 	}
-	if at > c.caps.Depth {
+	if depthAbove > c.caps.Depth {
 		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
 	}
 	if t.depth == 0 {
-		t.paths, t.depth, t.longest, t.size = t.files, 1, t.name, t.names
+		t.paths, t.depth, t.longestPath, t.pathBytes = t.files, 1, t.longestName, t.nameBytes
 		for id, name := range t.each(c.idSize) {
-			paths, depth, err := c.count(id, at+1)
+			paths, depth, err := c.count(id, depthAbove+1)
 			if err != nil {
 				return 0, 0, err
 			}
 			t.paths, t.depth = min(t.paths+paths, c.caps.Paths+1), max(t.depth, depth+1)
-			below := c.counted(id)
-			t.longest = max(t.longest, name+1+below.longest)
-			t.size = min(t.size+below.size+int64(below.paths)*int64(name+1), c.caps.PathBytes+1)
+			below := c.folder(id)
+			t.longestPath = max(t.longestPath, name+1+below.longestPath)
+			t.pathBytes = min(t.pathBytes+below.pathBytes+int64(below.paths)*int64(name+1), c.caps.PathBytes+1)
 		}
 	}
 	if t.paths > c.caps.Paths {
 		return 0, 0, fmt.Errorf("more than %d paths: %w", c.caps.Paths, ErrTooBig)
 	}
-	if t.size > c.caps.PathBytes {
+	if t.pathBytes > c.caps.PathBytes {
 		return 0, 0, fmt.Errorf("paths of more than %d bytes together: %w", c.caps.PathBytes, ErrTooBig)
 	}
-	if at+t.depth > c.caps.Depth {
+	if depthAbove+t.depth > c.caps.Depth {
 		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
 	}
-	if t.longest > pathLimit {
-		return 0, 0, fmt.Errorf("a path has %d bytes, and file systems take %d", t.longest, pathLimit)
+	if t.longestPath > pathLimit {
+		return 0, 0, fmt.Errorf("a path has %d bytes, and file systems take %d", t.longestPath, pathLimit)
 	}
 	return t.paths, t.depth, nil
 }
 
-// counted returns a folder that has been counted, or an empty one if the folder exists nowhere.
-func (c counter) counted(id string) *tree { return cmp.Or(c.trees[id], c.given[id], &tree{}) }
+// folder returns a folder that has been counted, or an empty one if the folder exists nowhere.
+func (c pathCounter) folder(id string) *tree { return cmp.Or(c.trees[id], c.given[id], &tree{}) }
 
-// all counts every folder of the pack.
-func (c counter) all() error {
+// countAll counts every folder of the pack.
+func (c pathCounter) countAll() error {
 	for id := range c.trees {
 		if _, _, err := c.count(id, 1); err != nil {
 			return err

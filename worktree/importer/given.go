@@ -9,20 +9,20 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// count checks the folders of the pack against the caps. It includes the folders of the given history to which they refer:
-// an agent made many of those in earlier imports, and an estimate would add up over several imports.
-func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
+// checkFolders checks the folders of the pack against the caps. It includes the folders of the given history to which they
+// refer: an agent made many of those in earlier imports, and an estimate would add up over several imports.
+func (q *Quarantine) checkFolders(ctx context.Context, c *contents, o Options) error {
 	if err := q.refuseOdd(ctx, c.odd); err != nil {
 		return err
 	}
-	g := givenTrees{known: c.trees, trees: map[string]*tree{}, named: map[string]bool{}, caps: o.Caps, idSize: 20}
+	g := givenTrees{known: c.trees, trees: map[string]*tree{}, requested: map[string]bool{}, caps: o.Caps, idSize: 20}
 	if o.SHA256 {
 		g.idSize = 32
 	}
-	if err := q.givenTrees(ctx, &g); err != nil {
+	if err := q.readGiven(ctx, &g); err != nil {
 		return fmt.Errorf("count the paths: %w", err)
 	}
-	return counter{trees: c.trees, given: g.trees, caps: o.Caps, idSize: g.idSize}.all()
+	return pathCounter{trees: c.trees, given: g.trees, caps: o.Caps, idSize: g.idSize}.countAll()
 }
 
 // refuseOdd refuses odd folders that are not in the given history.
@@ -41,25 +41,25 @@ func (q *Quarantine) refuseOdd(ctx context.Context, odd map[string]error) error 
 	return err
 }
 
-// givenTrees reads the folders that the pack refers to but does not contain, and all folders below, each once.
-func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
+// readGiven reads the folders that the pack refers to but does not contain, and all folders below, each once.
+func (q *Quarantine) readGiven(ctx context.Context, g *givenTrees) error {
 	for _, t := range g.known {
-		if err := g.name(t); err != nil {
+		if err := g.addSubfolders(t); err != nil {
 			return err
 		}
 	}
-	for depth := 0; len(g.level) > 0; depth++ {
-		asked := g.level
+	for depth := 0; len(g.pending) > 0; depth++ {
+		asked := g.pending
 		if depth > g.caps.Depth { // each level costs a process
 			return fmt.Errorf("more than %d folders inside each other: %w", g.caps.Depth, ErrTooBig)
 		}
-		if err := q.git.EachObject(ctx, asked, g.keep); err != nil {
+		if err := q.git.EachObject(ctx, asked, g.addFolder); err != nil {
 			return err
 		}
-		g.level = nil
+		g.pending = nil
 		for _, id := range asked {
 			if t := g.trees[rawID(id)]; t != nil {
-				if err := g.name(t); err != nil {
+				if err := g.addSubfolders(t); err != nil {
 					return err
 				}
 			}
@@ -70,38 +70,38 @@ func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
 
 // givenTrees collects folders of the given history.
 type givenTrees struct {
-	known  map[string]*tree // folders of the pack
-	trees  map[string]*tree
-	named  map[string]bool // all that were or will be read
-	level  []string        // the next to read, in hexadecimal
-	caps   Caps
-	idSize int
-	held   int64 // bytes read so far
+	known     map[string]*tree // folders of the pack
+	trees     map[string]*tree
+	requested map[string]bool // all that were or will be read
+	pending   []string        // the next to read, in hexadecimal
+	caps      Caps
+	idSize    int
+	bytesRead int64 // bytes read so far
 }
 
-// name adds the subfolders of a folder to the next level.
-func (g *givenTrees) name(t *tree) error {
+// addSubfolders adds the subfolders of a folder to the next level.
+func (g *givenTrees) addSubfolders(t *tree) error {
 	for id := range t.each(g.idSize) {
-		if g.known[id] != nil || g.named[id] {
+		if g.known[id] != nil || g.requested[id] {
 			continue
 		}
-		if len(g.named) == g.caps.Objects {
+		if len(g.requested) == g.caps.Objects {
 			return fmt.Errorf("more than %d folders: %w", g.caps.Objects, ErrTooBig)
 		}
-		g.named[id] = true
-		g.level = append(g.level, hex.EncodeToString([]byte(id)))
+		g.requested[id] = true
+		g.pending = append(g.pending, hex.EncodeToString([]byte(id)))
 	}
 	return nil
 }
 
-// keep stores one folder. It skips objects that are missing or not folders: git's check of the pack finds those, and in a
-// partial clone folders further down may be missing.
-func (g *givenTrees) keep(o git.Object, r io.Reader) error {
+// addFolder stores one folder. It skips objects that are missing or not folders: git's check of the pack finds those, and in
+// a partial clone folders further down may be missing.
+func (g *givenTrees) addFolder(o git.Object, r io.Reader) error {
 	if o.Kind != "tree" {
 		return nil
 	}
-	if g.held += o.Size; g.held > treesLimit {
-		return fmt.Errorf("%d bytes of folders so far: %w", g.held, ErrTooBig)
+	if g.bytesRead += o.Size; g.bytesRead > treesLimit {
+		return fmt.Errorf("%d bytes of folders so far: %w", g.bytesRead, ErrTooBig)
 	}
 	content := make([]byte, o.Size)
 	if _, err := io.ReadFull(r, content); err != nil {

@@ -28,7 +28,7 @@ func TestPathBytes(t *testing.T) {
 		for _, tree := range c.trees {
 			tree.depth = 0
 		}
-		if err := (counter{trees: c.trees, caps: caps, idSize: 20}).all(); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
+		if err := (pathCounter{trees: c.trees, caps: caps, idSize: 20}).countAll(); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
 			t.Errorf("%d bytes: error %v", most, err)
 		}
 	}
@@ -49,13 +49,13 @@ func TestFoldersHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := givenTrees{known: c.trees, named: map[string]bool{}, caps: Caps{Objects: 10}, idSize: 20}
+	g := givenTrees{known: c.trees, requested: map[string]bool{}, caps: Caps{Objects: 10}, idSize: 20}
 	for _, tree := range c.trees {
 		if len(tree.folders) != count*21 {
 			t.Errorf("%d bytes of %d are kept", len(tree.folders), content.Len())
 		}
-		if err := g.name(tree); !errors.Is(err, ErrTooBig) || len(g.named) != 10 || len(g.level) != 10 {
-			t.Errorf("%d are named, error %v", len(g.named), err)
+		if err := g.addSubfolders(tree); !errors.Is(err, ErrTooBig) || len(g.requested) != 10 || len(g.pending) != 10 {
+			t.Errorf("%d are named, error %v", len(g.requested), err)
 		}
 	}
 }

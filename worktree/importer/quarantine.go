@@ -45,7 +45,7 @@ func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 		return nil, err
 	}
 	q := &Quarantine{Report: rep, dir: o.Dir}
-	if err := q.make(o); err != nil {
+	if err := q.create(o); err != nil {
 		return nil, fmt.Errorf("make the quarantine: %w", errors.Join(err, q.Close()))
 	}
 	c := &contents{}
@@ -66,7 +66,7 @@ func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 // Close deletes the objects that were not accepted.
 func (q *Quarantine) Close() error { return os.RemoveAll(q.dir) }
 
-func (q *Quarantine) make(o Options) error {
+func (q *Quarantine) create(o Options) error {
 	if err := q.Close(); err != nil {
 		return err
 	}
@@ -104,12 +104,12 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 		return nil, err
 	}
 	defer f.Close()
-	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(&limited{r, o.Caps.Size}, f), 64<<10), caps: o.Caps, sha256: o.SHA256}
+	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(&limitedReader{r, o.Caps.Size}, f), 64<<10), caps: o.Caps, sha256: o.SHA256}
 	c, err := s.scan()
 	if err != nil {
 		return nil, err
 	}
-	if err := q.count(ctx, c, o); err != nil {
+	if err := q.checkFolders(ctx, c, o); err != nil {
 		return nil, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -118,19 +118,19 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 	return c, q.git.Pipe(ctx, f, io.Discard, "index-pack", "--stdin", "--strict", "--threads=1")
 }
 
-// limited is a reader that fails after a number of bytes.
-type limited struct {
-	in   io.Reader
-	left int64
+// limitedReader is a reader that fails after a number of bytes.
+type limitedReader struct {
+	in        io.Reader
+	remaining int64
 }
 
-func (l *limited) Read(b []byte) (int, error) {
-	if int64(len(b)) > l.left {
-		b = b[:l.left+1]
+func (l *limitedReader) Read(b []byte) (int, error) {
+	if int64(len(b)) > l.remaining {
+		b = b[:l.remaining+1]
 	}
 	n, err := l.in.Read(b)
-	if l.left -= int64(n); l.left < 0 {
-		l.left, err = 0, ErrTooBig
+	if l.remaining -= int64(n); l.remaining < 0 {
+		l.remaining, err = 0, ErrTooBig
 	}
 	return n, err
 }

@@ -14,8 +14,8 @@ import (
 // Time limits for git in the sandbox, and for reading and checking its output. Only an import built to take forever reaches
 // them.
 const (
-	insideTime = 10 * time.Minute
-	readTime   = insideTime + git.TransferTime
+	scriptTimeout = 10 * time.Minute
+	readTimeout   = scriptTimeout + git.TransferTime
 )
 
 // ErrLate means that an import did not end in time. Another one would not either.
@@ -31,35 +31,35 @@ func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.W
 		q   *Quarantine
 		err error
 	}
-	read := make(chan result, 1)
-	reading, stop := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: no end after %s", ErrLate, readTime))
+	results := make(chan result, 1)
+	reading, stop := context.WithTimeoutCause(ctx, readTimeout, fmt.Errorf("%w: no end after %s", ErrLate, readTimeout))
 	defer stop()
 	go func() {
 		q, err := Read(reading, from, o)
 		_ = from.CloseWithError(err) // always nil
-		read <- result{q, err}
+		results <- result{q, err}
 	}()
-	limit, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("%w: no end after %s", ErrLate, insideTime))
+	limit, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fmt.Errorf("%w: no end after %s", ErrLate, scriptTimeout))
 	defer cancel()
 	stderr := proc.NewTail(4 << 10)
 	code, err := exec(limit, to, stderr)
-	late := context.Cause(limit) // checked here, because reading the rest of the output may take longer
-	_ = to.Close()               // always nil
-	got := <-read
+	timeoutErr := context.Cause(limit) // checked here, because reading the rest of the output may take longer
+	_ = to.Close()                     // always nil
+	answer := <-results
 	switch {
-	case err != nil && late != nil:
-		err = fmt.Errorf("%w: %w", ErrInside, late)
-	case err != nil && (got.err == nil || !errors.Is(err, got.err)): // otherwise the error is about our closed end of the pipe
+	case err != nil && timeoutErr != nil:
+		err = fmt.Errorf("%w: %w", ErrInside, timeoutErr)
+	case err != nil && (answer.err == nil || !errors.Is(err, answer.err)): // otherwise the error is about our closed end of the pipe
 		err = fmt.Errorf("%w: %w", ErrInside, err)
-	case err == nil && code != 0 && late != nil:
-		err = fmt.Errorf("%w: %w", ErrInside, late)
+	case err == nil && code != 0 && timeoutErr != nil:
+		err = fmt.Errorf("%w: %w", ErrInside, timeoutErr)
 	case err == nil && code != 0:
 		err = &exitError{code, stderr.String()}
 	default:
-		return got.q, got.err
+		return answer.q, answer.err
 	}
-	if got.q != nil {
-		err = errors.Join(err, got.q.Close())
+	if answer.q != nil {
+		err = errors.Join(err, answer.q.Close())
 	}
 	return nil, err
 }

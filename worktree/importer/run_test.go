@@ -21,7 +21,7 @@ func TestLateImport(t *testing.T) {
 					<-ctx.Done()
 					return 137, said
 				}, Options{Dir: t.TempDir()})
-				if got := time.Since(start); !errors.Is(err, ErrLate) || !errors.Is(err, ErrInside) || got != insideTime {
+				if got := time.Since(start); !errors.Is(err, ErrLate) || !errors.Is(err, ErrInside) || got != scriptTimeout {
 					t.Errorf("after %s: %v", got, err)
 				}
 			})

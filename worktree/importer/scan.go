@@ -48,15 +48,15 @@ type contents struct {
 
 // tree describes a folder: the number of its files, and its subfolders.
 type tree struct {
-	files   int
-	folders string // for each, the raw ID and one byte with the length of its name
-	name    int    // bytes of the longest file name
-	names   int64  // bytes of all file names
-	paths   int    // paths in all folders below, once counted; see counter
-	depth   int
-	longest int   // bytes of the longest path
-	size    int64 // bytes of all paths
-	odd     error // why git would not write such a folder; nil: it would
+	files       int
+	folders     string // for each, the raw ID and one byte with the length of its name
+	longestName int    // bytes of the longest file name
+	nameBytes   int64  // bytes of all file names
+	paths       int    // paths in all folders below, once counted; see counter
+	depth       int
+	longestPath int   // bytes of the longest path
+	pathBytes   int64 // bytes of all paths
+	odd         error // why git would not write such a folder; nil: it would
 }
 
 // each iterates over the subfolders: raw ID and length of the name. They may take up a gigabyte, so they are kept in packed
@@ -83,12 +83,12 @@ const (
 // scanner reads a pack as it arrives and refuses objects above the caps before git sees them. It accepts no deltas: a few
 // bytes of a delta can stand for any amount of data.
 type scanner struct {
-	in     *bufio.Reader
-	caps   Caps
-	sha256 bool
-	zlib   io.ReadCloser
-	size   int64         // unpacked bytes so far
-	held   map[int]int64 // bytes held of trees and of commits, by type
+	in        *bufio.Reader
+	caps      Caps
+	sha256    bool
+	zlib      io.ReadCloser
+	size      int64         // unpacked bytes so far
+	bytesHeld map[int]int64 // bytes held of trees and of commits, by type
 }
 
 func (s *scanner) scan() (*contents, error) {
@@ -103,10 +103,10 @@ func (s *scanner) scan() (*contents, error) {
 	if int64(count) > int64(s.caps.Objects) {
 		return nil, fmt.Errorf("%d objects: %w", count, ErrTooBig)
 	}
-	s.held = map[int]int64{}
+	s.bytesHeld = map[int]int64{}
 	c := &contents{objects: int(count), trees: map[string]*tree{}, commits: map[string]time.Time{}, odd: map[string]error{}}
 	for range count {
-		if err := s.object(c); err != nil {
+		if err := s.readObject(c); err != nil {
 			return nil, fmt.Errorf("read the pack: %w", err)
 		}
 	}
@@ -119,9 +119,9 @@ func (s *scanner) scan() (*contents, error) {
 	return c, nil
 }
 
-// object reads one object.
-func (s *scanner) object(c *contents) error {
-	kind, size, err := s.header()
+// readObject reads one object.
+func (s *scanner) readObject(c *contents) error {
+	kind, size, err := s.readHeader()
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *scanner) object(c *contents) error {
 	if kind == typeBlob {
 		_, err = io.CopyN(io.Discard, s.zlib, size)
 	} else {
-		err = s.keep(c, kind, size)
+		err = s.readTreeOrCommit(c, kind, size)
 	}
 	if err != nil {
 		return err
@@ -157,8 +157,8 @@ func (s *scanner) object(c *contents) error {
 	return nil
 }
 
-// header reads type and size of an object.
-func (s *scanner) header() (kind int, size int64, err error) {
+// readHeader reads type and size of an object.
+func (s *scanner) readHeader() (kind int, size int64, err error) {
 	b, err := s.in.ReadByte()
 	if err != nil {
 		return 0, 0, err
@@ -179,14 +179,14 @@ func (s *scanner) header() (kind int, size int64, err error) {
 	return kind, size, nil
 }
 
-// keep reads a tree or commit into c.
-func (s *scanner) keep(c *contents, kind int, size int64) error {
+// readTreeOrCommit reads a tree or commit into c.
+func (s *scanner) readTreeOrCommit(c *contents, kind int, size int64) error {
 	name, limit := "commit", int64(commitsLimit)
 	if kind == typeTree {
 		name, limit = "tree", treesLimit
 	}
-	if s.held[kind] += size; s.held[kind] > limit {
-		return fmt.Errorf("%d bytes of %ss so far: %w", s.held[kind], name, ErrTooBig)
+	if s.bytesHeld[kind] += size; s.bytesHeld[kind] > limit {
+		return fmt.Errorf("%d bytes of %ss so far: %w", s.bytesHeld[kind], name, ErrTooBig)
 	}
 	content := make([]byte, size)
 	if _, err := io.ReadFull(s.zlib, content); err != nil {
@@ -197,7 +197,7 @@ func (s *scanner) keep(c *contents, kind int, size int64) error {
 	_, _ = h.Write(content)
 	id := h.Sum(nil)
 	if kind == typeCommit {
-		c.commits[hex.EncodeToString(id)] = committed(content)
+		c.commits[hex.EncodeToString(id)] = commitTime(content)
 		return nil
 	}
 	t, err := c.parseTree(content, h.Size())
@@ -224,9 +224,9 @@ func (s *scanner) newHash() hash.Hash {
 // oddLimit is the number of odd folders that an old given history may have.
 const oddLimit = 1000
 
-// unusual returns an error for an entry that git never writes: an unknown mode, or an empty folder. Programs disagree about
-// the contents of a folder with such an entry.
-func unusual(mode, name, id []byte) error {
+// checkEntry returns an error for an entry that git never writes: an unknown mode, or an empty folder. Programs disagree
+// about the contents of a folder with such an entry.
+func checkEntry(mode, name, id []byte) error {
 	switch {
 	case !slices.Contains([]string{"100644", "100755", "120000", "40000", "160000"}, string(mode)):
 		return fmt.Errorf("%s has mode %s, which git does not write", git.Printable(string(name)), git.Printable(string(mode)))
@@ -250,15 +250,15 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…",
 				len(name), nameLimit, git.Printable(string(name[:50])))
 		}
-		t.name = max(t.name, len(name))
-		t.names += int64(len(name))
-		t.odd = cmp.Or(t.odd, unusual(mode, name, content[end+1:end+1+idSize]))
+		t.longestName = max(t.longestName, len(name))
+		t.nameBytes += int64(len(name))
+		t.odd = cmp.Or(t.odd, checkEntry(mode, name, content[end+1:end+1+idSize]))
 		const format = 0o170000
 		bits, _ := strconv.ParseUint(string(mode), 8, 32) // like git, take a mode that is not a number for a gitlink
 		switch bits & format {
 		case 0o040000:
 			folders = append(append(folders, content[end+1:end+1+idSize]...), byte(len(name))) //nolint:gosec // see nameLimit
-			t.names -= int64(len(name))
+			t.nameBytes -= int64(len(name))
 		case 0o100000, 0o120000:
 			t.files++
 		default:
@@ -271,8 +271,8 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 	return t, nil
 }
 
-// committed returns the committer's time. Git's own check finds malformed commits.
-func committed(content []byte) time.Time {
+// commitTime returns the committer's time. Git's own check finds malformed commits.
+func commitTime(content []byte) time.Time {
 	for line := range bytes.Lines(content) {
 		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 		switch string(name) {

@@ -22,24 +22,24 @@ import (
 var ErrSize = errors.New("too large to be fetched")
 
 const (
-	look   = 200 * time.Millisecond // interval of the checks of a fetch's size
-	little = 1 << 20                // bytes that are fetched even if the disk is too full
-	few    = 100                    // number of objects from which git fetch keeps a pack, too
+	checkInterval = 200 * time.Millisecond // interval of the checks of a fetch's size
+	smallFetch    = 1 << 20                // bytes that are fetched even if the disk is too full
+	unpackLimit   = 100                    // number of objects from which git fetch keeps a pack, too
 )
 
 // Fetch fetches objects into the repository that g is pinned to, and moves no ref. It fails with ErrSize if it would write
-// more than most bytes (0: no limit), and with [*disk.ShortError].
-func Fetch(ctx context.Context, g git.Runner, remote string, most int64, what ...string) error {
+// more than maxBytes bytes (0: no limit), and with [*disk.ShortError].
+func Fetch(ctx context.Context, g git.Runner, remote string, maxBytes int64, what ...string) error {
 	objects := filepath.Join(g.Common(), "objects")
 	dir, err := Folder(objects)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := Into(ctx, Apart(g, objects, dir), dir, remote, most, what...); err != nil {
+	if err := FetchInto(ctx, WithObjectFolder(g, objects, dir), dir, remote, maxBytes, what...); err != nil {
 		return err
 	}
-	if err := adopt(ctx, g, dir, objects); err != nil {
+	if err := movePacks(ctx, g, dir, objects); err != nil {
 		return fmt.Errorf("store what was fetched from %s: %w", remote, err)
 	}
 	return nil
@@ -54,46 +54,46 @@ func Folder(objects string) (string, error) {
 	return dir, nil
 }
 
-// Apart returns g with a separate folder for new objects.
-func Apart(g git.Runner, objects, dir string) git.Runner {
-	return g.Borrowing(objects).With("GIT_OBJECT_DIRECTORY="+dir,
+// WithObjectFolder returns g with a separate folder for new objects.
+func WithObjectFolder(g git.Runner, objects, dir string) git.Runner {
+	return g.WithAlternate(objects).With("GIT_OBJECT_DIRECTORY="+dir,
 		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // the pack is written as it arrives; bundles would stay because of their refs
 }
 
-// Into fetches into the folder passed to [Apart]. It fails like Fetch.
-func Into(ctx context.Context, apart git.Runner, dir, remote string, most int64, what ...string) error {
+// FetchInto fetches into the folder passed to [WithObjectFolder]. It fails like Fetch.
+func FetchInto(ctx context.Context, apart git.Runner, dir, remote string, maxBytes int64, what ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	guard := &disk.Guard{Place: filepath.Dir(dir), Floor: apart.Floor()}
-	looks := make(chan struct{})
+	checksDone := make(chan struct{})
 	go func() {
-		defer close(looks)
-		next := time.NewTicker(look)
+		defer close(checksDone)
+		next := time.NewTicker(checkInterval)
 		defer next.Stop()
 		for ctx.Err() == nil {
 			select {
 			case <-ctx.Done():
 			case <-next.C:
-				measure(ctx, dir, most, guard, cancel)
+				measure(ctx, dir, maxBytes, guard, cancel)
 			}
 		}
 	}()
 	err := apart.Fetch(ctx, remote, what...)
-	measure(ctx, dir, most, guard, cancel)
-	over := context.Cause(ctx)
+	measure(ctx, dir, maxBytes, guard, cancel)
+	stopCause := context.Cause(ctx)
 	cancel(nil)
-	<-looks
-	if over != nil {
-		return fmt.Errorf("fetch from %s: %w", remote, over)
+	<-checksDone
+	if stopCause != nil {
+		return fmt.Errorf("fetch from %s: %w", remote, stopCause)
 	}
 	return err
 }
 
-func measure(ctx context.Context, dir string, most int64, guard *disk.Guard, cancel context.CancelCauseFunc) {
+func measure(ctx context.Context, dir string, maxBytes int64, guard *disk.Guard, cancel context.CancelCauseFunc) {
 	size := disk.Measure(ctx, dir, dir).Bytes
-	if most > 0 && size > most {
+	if maxBytes > 0 && size > maxBytes {
 		cancel(ErrSize)
 	}
-	if size <= little {
+	if size <= smallFetch {
 		return
 	}
 	if short := guard.Short(); short != nil {
@@ -101,8 +101,8 @@ func measure(ctx context.Context, dir string, most int64, guard *disk.Guard, can
 	}
 }
 
-// adopt moves the packs in the folder to the repository.
-func adopt(ctx context.Context, g git.Runner, dir, objects string) error {
+// movePacks moves the packs in the folder to the repository.
+func movePacks(ctx context.Context, g git.Runner, dir, objects string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, "pack"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -110,13 +110,13 @@ func adopt(ctx context.Context, g git.Runner, dir, objects string) error {
 	for _, e := range entries {
 		name, is := strings.CutSuffix(e.Name(), ".pack")
 		if is && err == nil {
-			err = adoptPack(ctx, g, filepath.Join(dir, "pack", name), filepath.Join(objects, "pack", name))
+			err = movePack(ctx, g, filepath.Join(dir, "pack", name), filepath.Join(objects, "pack", name))
 		}
 	}
 	return err
 }
 
-func adoptPack(ctx context.Context, g git.Runner, from, to string) error {
+func movePack(ctx context.Context, g git.Runner, from, to string) error {
 	_, err := os.Lstat(from + ".promisor") // packs of a partial clone are kept
 	if errors.Is(err, fs.ErrNotExist) {
 		if done, err := unpack(ctx, g, from+".pack"); done || err != nil {
@@ -142,11 +142,11 @@ func unpack(ctx context.Context, g git.Runner, pack string) (done bool, err erro
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() > little {
+	if err != nil || info.Size() > smallFetch {
 		return false, err
 	}
 	var head struct{ Magic, Version, Objects uint32 }
-	if err := binary.Read(f, binary.BigEndian, &head); err != nil || head.Objects >= few {
+	if err := binary.Read(f, binary.BigEndian, &head); err != nil || head.Objects >= unpackLimit {
 		return false, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -92,8 +92,8 @@ func TestFetch(t *testing.T) {
 		partial            bool
 	}{
 		"few":         {1, 10, 0, false},
-		"many":        {2 * few, 10, 1, false},
-		"large":       {1, 2 * little, 1, false},
+		"many":        {2 * unpackLimit, 10, 1, false},
+		"large":       {1, 2 * smallFetch, 1, false},
 		"few of some": {1, 10, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,12 +132,12 @@ func TestFetch(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	g := s.Sparing(1 << 60)
+	g := s.WithMinFree(1 << 60)
 	if err := Fetch(t.Context(), g, "origin", 0, s.more(1, 10)); err != nil {
 		t.Error(err)
 	}
-	commit := s.more(1, 4*little)
-	s.hang(3 * little)
+	commit := s.more(1, 4*smallFetch)
+	s.hang(3 * smallFetch)
 	err := Fetch(t.Context(), g, "origin", 0, commit)
 	if short, is := errors.AsType[*disk.ShortError](err); !is || short.Place != filepath.Join(s.dir, ".git", "objects") {
 		t.Error(err)
@@ -151,9 +151,9 @@ func TestFullDisk(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	commit := s.more(1, 4*little)
-	s.hang(3 * little)
-	if err := Fetch(t.Context(), s.Runner, "origin", little, commit); !errors.Is(err, ErrSize) {
+	commit := s.more(1, 4*smallFetch)
+	s.hang(3 * smallFetch)
+	if err := Fetch(t.Context(), s.Runner, "origin", smallFetch, commit); !errors.Is(err, ErrSize) {
 		t.Error(err)
 	}
 	if left := s.left(); len(left) > 0 {

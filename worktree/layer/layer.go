@@ -28,48 +28,48 @@ import (
 
 // Stores describes the layers of one repository.
 type Stores struct {
-	Dir  string // folder of all layers
-	Temp string // folder on the same file system
-	Lock string // path of a lock file; another one is beside it
-	Most int64  // bytes of all layers above which unused ones are removed
-	From int    // number of files from which a repository gets layers; 0: 2,000
-	Used func() (map[string]bool, error)
-	Log  *slog.Logger
+	Dir      string // folder of all layers
+	Temp     string // folder on the same file system
+	Lock     string // path of a lock file; another one is beside it
+	MaxBytes int64  // bytes of all layers above which unused ones are removed
+	MinFiles int    // number of files from which a repository gets layers; 0: 2,000
+	Used     func() (map[string]bool, error)
+	Log      *slog.Logger
 }
 
-// smallest is the default of Stores.From. With fewer files a plain checkout costs no more. Its folders can also be renamed,
-// unlike those of a lower folder.
-const smallest = 2000
+// defaultMinFiles is the default of Stores.MinFiles. With fewer files a plain checkout costs no more. Its folders can also
+// be renamed, unlike those of a lower folder.
+const defaultMinFiles = 2000
 
 // Checkout describes the tree to make.
 type Checkout struct {
-	Git     git.Runner // pinned to the repository and to Dir
-	Config  git.Config
-	Looks   string // everything besides the commit that affects file contents
-	Trusted string // commit of the user's base; empty: no layer is used
-	Commit  string
-	Dir     string // upper folder, which is empty
-	Index   string // path of the tree's index, which is written last
-	// Can returns an error with the reason if the sandbox cannot show layers.
-	Can func(ctx context.Context) error
-	// Use durably records that the tree uses the layer.
-	Use func(name string) error
+	Git        git.Runner // pinned to the repository and to Dir
+	Config     git.Config
+	ContentKey string // everything besides the commit that affects file contents
+	Trusted    string // commit of the user's base; empty: no layer is used
+	Commit     string
+	Dir        string // upper folder, which is empty
+	Index      string // path of the tree's index, which is written last
+	// CheckLayers returns an error with the reason if the sandbox cannot show layers.
+	CheckLayers func(ctx context.Context) error
+	// RecordUse durably records that the tree uses the layer.
+	RecordUse func(name string) error
 }
 
 // IsName reports whether name is one of a layer: a commit, and a digest of everything else that affects file contents.
 func IsName(name string) bool {
-	commit, looks, _ := strings.Cut(name, "-")
-	_, err := hex.DecodeString(looks)
-	return git.IsObject(commit) && len(looks) == looksLen && err == nil
+	commit, digest, _ := strings.Cut(name, "-")
+	_, err := hex.DecodeString(digest)
+	return git.IsObject(commit) && len(digest) == digestLen && err == nil
 }
 
-const looksLen = 16
+const digestLen = 16
 
-// nameOf returns the name of a commit's layer. It changes with every boot of the machine, because a power loss may damage
+// layerName returns the name of a commit's layer. It changes with every boot of the machine, because a power loss may damage
 // files.
-func (c Checkout) nameOf(commit string) string {
-	sum := sha256.Sum256([]byte(Boot() + "\n" + c.Looks))
-	return commit + "-" + hex.EncodeToString(sum[:])[:looksLen]
+func (c Checkout) layerName(commit string) string {
+	sum := sha256.Sum256([]byte(Boot() + "\n" + c.ContentKey))
+	return commit + "-" + hex.EncodeToString(sum[:])[:digestLen]
 }
 
 // Tree returns the folder with the files of a layer.
@@ -77,9 +77,9 @@ func (s Stores) Tree(name string) string { return filepath.Join(s.Dir, name, "tr
 
 func (s Stores) index(name string) string { return filepath.Join(s.Dir, name, "index") }
 
-// Lay makes upper folder and index of a tree. ok is false, and nothing is made, if a plain checkout is better.
-func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
-	if c.Trusted == "" || s.Most <= 0 {
+// MakeUpper makes upper folder and index of a tree. ok is false, and nothing is made, if a plain checkout is better.
+func (s Stores) MakeUpper(ctx context.Context, c Checkout) (ok bool, err error) {
+	if c.Trusted == "" || s.MaxBytes <= 0 {
 		return false, nil
 	}
 	if len(s.list()) == 0 {
@@ -87,41 +87,41 @@ func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
 			return false, err
 		}
 	}
-	if can := c.Can(ctx) == nil; !can {
+	if can := c.CheckLayers(ctx) == nil; !can {
 		return false, nil
 	}
-	b, err := s.use(ctx, c, "")
+	b, err := s.acquire(ctx, c, "")
 	if err == nil && b == nil {
-		b, err = s.add(ctx, c)
+		b, err = s.makeLayer(ctx, c)
 	}
 	if err != nil || b == nil {
 		return false, err
 	}
-	return true, s.write(ctx, c, *b)
+	return true, s.writeUpper(ctx, c, *b)
 }
 
 // isLarge reports whether the base has enough files to make layers worthwhile.
 func (s Stores) isLarge(ctx context.Context, c Checkout) (bool, error) {
 	files, err := c.Git.Files(ctx, c.Trusted)
-	return strings.Count(files, "\x00") >= cmp.Or(s.From, smallest), err
+	return strings.Count(files, "\x00") >= cmp.Or(s.MinFiles, defaultMinFiles), err
 }
 
-// beneath is the layer below a tree, with the differences of the tree's commit.
-type beneath struct {
+// lowerLayer is the layer below a tree, with the differences of the tree's commit.
+type lowerLayer struct {
 	name    string
 	changes []change
 }
 
-// use picks a layer for a tree and records that the tree uses it; nil if there is none. If made is not empty, it is the
-// path of a new layer, which use first renames to its final name.
-func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, error) {
+// acquire picks a layer for a tree and records that the tree uses it; nil if there is none. If made is not empty, it is the
+// path of a new layer, which acquire first renames to its final name.
+func (s Stores) acquire(ctx context.Context, c Checkout, made string) (*lowerLayer, error) {
 	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	if made != "" {
-		if err := os.Rename(made, filepath.Join(s.Dir, c.nameOf(c.Trusted))); err != nil {
+		if err := os.Rename(made, filepath.Join(s.Dir, c.layerName(c.Trusted))); err != nil {
 			return nil, err
 		}
 	}
@@ -133,30 +133,30 @@ func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, err
 	if err := os.Chtimes(filepath.Join(s.Dir, b.name), now, now); err != nil {
 		return nil, err
 	}
-	return b, c.Use(b.name)
+	return b, c.RecordUse(b.name)
 }
 
-// tries is the number of layers that are compared with the commit.
-const tries = 3
+// maxCandidates is the number of layers that are compared with the commit.
+const maxCandidates = 3
 
-func (s Stores) find(ctx context.Context, c Checkout) (*beneath, error) {
-	looks := strings.TrimPrefix(c.nameOf(""), "-")
+func (s Stores) find(ctx context.Context, c Checkout) (*lowerLayer, error) {
+	digest := strings.TrimPrefix(c.layerName(""), "-")
 	var names []string
 	for _, l := range s.list() {
-		if strings.HasSuffix(l.Name(), "-"+looks) {
+		if strings.HasSuffix(l.Name(), "-"+digest) {
 			names = append(names, l.Name())
 		}
 	}
-	exact := []string{c.nameOf(c.Commit), c.nameOf(c.Trusted)}
+	exact := []string{c.layerName(c.Commit), c.layerName(c.Trusted)}
 	slices.SortStableFunc(names, func(a, b string) int { return rank(exact, a) - rank(exact, b) })
-	for _, name := range names[:min(len(names), tries)] {
+	for _, name := range names[:min(len(names), maxCandidates)] {
 		commit, _, _ := strings.Cut(name, "-")
-		changes, near, err := c.changesFrom(ctx, commit, s.index(name))
+		changes, similar, err := c.changesFrom(ctx, commit, s.index(name))
 		if err != nil {
 			return nil, err
 		}
-		if near {
-			return &beneath{name, changes}, nil
+		if similar {
+			return &lowerLayer{name, changes}, nil
 		}
 	}
 	return nil, nil
@@ -172,35 +172,35 @@ func rank(first []string, name string) int {
 // list lists the layers, last used first.
 func (s Stores) list() []fs.FileInfo { return disk.Newest(s.Dir, IsName) }
 
-// add makes the layer of the base for a tree; nil if the tree differs too much from the base. Trees of the same base wait
-// for the first one.
-func (s Stores) add(ctx context.Context, c Checkout) (b *beneath, err error) {
+// makeLayer makes the layer of the base for a tree; nil if the tree differs too much from the base. Trees of the same base
+// wait for the first one.
+func (s Stores) makeLayer(ctx context.Context, c Checkout) (b *lowerLayer, err error) {
 	unlock, err := filelock.Lock(ctx, s.Lock+"-make")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if b, err := s.use(ctx, c, ""); b != nil || err != nil {
+	if b, err := s.acquire(ctx, c, ""); b != nil || err != nil {
 		return b, err
 	}
-	if _, near, err := c.changesFrom(ctx, c.Trusted, ""); !near || err != nil {
+	if _, similar, err := c.changesFrom(ctx, c.Trusted, ""); !similar || err != nil {
 		return nil, err
 	}
 	temp := filepath.Join(s.Temp, "layer-"+rand.Text())
-	err = s.make(ctx, c, temp)
+	err = s.checkOutBase(ctx, c, temp)
 	if err == nil {
-		b, err = s.use(ctx, c, temp)
+		b, err = s.acquire(ctx, c, temp)
 	}
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(temp))
 	}
-	if err := s.Prune(ctx, s.Most); err != nil { // no reason to fail the run
+	if err := s.Prune(ctx, s.MaxBytes); err != nil { // no reason to fail the run
 		s.Log.WarnContext(ctx, "checkouts that are used no more are not removed", "error", err)
 	}
 	return b, nil
 }
 
-func (s Stores) make(ctx context.Context, c Checkout, temp string) error {
+func (s Stores) checkOutBase(ctx context.Context, c Checkout, temp string) error {
 	tree := filepath.Join(temp, "tree")
 	if err := errors.Join(os.MkdirAll(s.Dir, 0o700), os.MkdirAll(tree, 0o700)); err != nil {
 		return err
@@ -211,15 +211,15 @@ func (s Stores) make(ctx context.Context, c Checkout, temp string) error {
 
 // Prune removes unused layers, least recently used first, until all layers together take at most the given number of bytes.
 func (s Stores) Prune(ctx context.Context, most int64) error {
-	gone, err := s.drop(ctx, most)
-	for _, dir := range gone {
+	moved, err := s.moveUnused(ctx, most)
+	for _, dir := range moved {
 		err = errors.Join(err, disk.RemoveAll(dir))
 	}
 	return err
 }
 
-// drop moves layers away from their names, so that nobody finds a half-removed one, and returns their new paths.
-func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error) {
+// moveUnused moves layers away from their names, so that nobody finds a half-removed one, and returns their new paths.
+func (s Stores) moveUnused(ctx context.Context, most int64) (moved []string, err error) {
 	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
 		return nil, err
@@ -237,9 +237,9 @@ func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error)
 		}
 		to := filepath.Join(s.Temp, "layer-"+rand.Text())
 		if err := os.Rename(dir, to); err != nil {
-			return gone, err
+			return moved, err
 		}
-		gone = append(gone, to)
+		moved = append(moved, to)
 	}
-	return gone, nil
+	return moved, nil
 }

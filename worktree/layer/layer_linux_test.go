@@ -41,7 +41,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{T: t, dir: filepath.Join(at, "project"), state: filepath.Join(at, "state"), used: map[string]bool{}}
 	f.layers = Stores{
-		Dir: filepath.Join(f.state, "layers"), Temp: filepath.Join(f.state, "tmp"), Lock: filepath.Join(f.state, "lock"), Most: 1 << 30, From: -1,
+		Dir: filepath.Join(f.state, "layers"), Temp: filepath.Join(f.state, "tmp"), Lock: filepath.Join(f.state, "lock"), MaxBytes: 1 << 30, MinFiles: -1,
 		Used: func() (map[string]bool, error) { return f.used, nil }, Log: slog.New(slog.DiscardHandler),
 	}
 	if err := os.MkdirAll(f.layers.Temp, 0o700); err != nil {
@@ -88,8 +88,8 @@ func (f *fixture) checkout(trusted, commit string) (Checkout, *tree) {
 	}
 	return Checkout{
 		Git: g, Config: config, Trusted: trusted, Commit: commit, Dir: t.dir, Index: t.index,
-		Can: func(context.Context) error { return nil },
-		Use: func(name string) error { t.layer, f.used[name] = name, true; return nil },
+		CheckLayers: func(context.Context) error { return nil },
+		RecordUse:   func(name string) error { t.layer, f.used[name] = name, true; return nil },
 	}, t
 }
 
@@ -97,7 +97,7 @@ func (f *fixture) checkout(trusted, commit string) (Checkout, *tree) {
 func (f *fixture) lay(trusted, commit string) *tree {
 	f.Helper()
 	c, t := f.checkout(trusted, commit)
-	ok, err := f.layers.Lay(f.Context(), c)
+	ok, err := f.layers.MakeUpper(f.Context(), c)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -242,11 +242,11 @@ func TestChoice(t *testing.T) {
 	two := f.commit("echo two >file")
 	many := f.commit("mkdir many; for i in $(seq 2100); do echo $i >many/$i; done")
 	attributes := f.commit("echo '*.txt text' >.gitattributes")
-	f.layers.From = 21
+	f.layers.MinFiles = 21
 	if f.lay(one, one) != nil {
 		t.Error("a layer for a small repository")
 	}
-	f.layers.From = 20
+	f.layers.MinFiles = 20
 	if f.lay("", one) != nil {
 		t.Error("a layer of what is not the base")
 	}
@@ -254,12 +254,12 @@ func TestChoice(t *testing.T) {
 		t.Error("a layer for a tree that differs in too many files")
 	}
 	c, x := f.checkout(one, one)
-	c.Can = func(context.Context) error { return errors.New("no") }
-	if ok, err := f.layers.Lay(t.Context(), c); ok || err != nil || x.layer != "" {
+	c.CheckLayers = func(context.Context) error { return errors.New("no") }
+	if ok, err := f.layers.MakeUpper(t.Context(), c); ok || err != nil || x.layer != "" {
 		t.Errorf("a layer that no sandbox can show: %v", err)
 	}
 	first := f.lay(one, one)
-	f.layers.From = 1000
+	f.layers.MinFiles = 1000
 	if next := f.lay(two, two); next.layer != first.layer {
 		t.Error("a new layer for a base that has moved a little")
 	}
@@ -273,8 +273,8 @@ func TestChoice(t *testing.T) {
 		t.Errorf("layer %s where attributes have changed", a.layer)
 	}
 	c, x = f.checkout(one, one)
-	c.Looks = "other"
-	if ok, err := f.layers.Lay(t.Context(), c); !ok || err != nil || x.layer == first.layer || !IsName(x.layer) {
+	c.ContentKey = "other"
+	if ok, err := f.layers.MakeUpper(t.Context(), c); !ok || err != nil || x.layer == first.layer || !IsName(x.layer) {
 		t.Errorf("layer %s for another configuration: %v", x.layer, err)
 	}
 	f.sh(f.dir, "git update-ref -d refs/heads/main; git reflog expire --expire=all --all; rm -f .git/ORIG_HEAD; git gc -q --prune=now")
@@ -361,8 +361,8 @@ func TestTogether(t *testing.T) {
 	done := make(chan error, 8)
 	for range cap(done) {
 		c, _ := f.checkout(base, base)
-		c.Use = func(string) error { return nil }
-		go func() { _, err := f.layers.Lay(t.Context(), c); done <- err }()
+		c.RecordUse = func(string) error { return nil }
+		go func() { _, err := f.layers.MakeUpper(t.Context(), c); done <- err }()
 	}
 	for range cap(done) {
 		if err := <-done; err != nil {
@@ -395,14 +395,14 @@ func TestPruneWhileTreesAreMade(t *testing.T) {
 		c, _ := f.checkout(bases[i%2], bases[i%2])
 		all.Go(func() {
 			name := ""
-			c.Use = func(layer string) error {
+			c.RecordUse = func(layer string) error {
 				mu.Lock()
 				defer mu.Unlock()
 				name = layer
 				trees[name]++
 				return nil
 			}
-			if ok, err := f.layers.Lay(t.Context(), c); !ok || err != nil {
+			if ok, err := f.layers.MakeUpper(t.Context(), c); !ok || err != nil {
 				t.Errorf("%v, %v", ok, err)
 				return
 			}

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Beneath returns the folders below a tree: the layer, which must exist, and the folder with files made by setup. If
-// somebody has removed the latter, Beneath uses an empty folder, because all work is in the tree itself. An empty argument
-// gives an empty result.
-func (s Stores) Beneath(name, setup string) (lower, over string, err error) {
+// LowerFolders returns the folders below a tree: the layer, which must exist, and the folder with files made by setup. If
+// somebody has removed the latter, LowerFolders uses an empty folder, because all work is in the tree itself. An empty
+// argument gives an empty result.
+func (s Stores) LowerFolders(name, setup string) (lower, over string, err error) {
 	if name != "" {
 		lower = s.Tree(name)
 		if _, err := os.Lstat(lower); errors.Is(err, fs.ErrNotExist) {

@@ -18,25 +18,25 @@ import (
 
 type reader = *bufio.Reader
 
-// mostChanges is the number of files and folders in which a tree may differ from its layer.
-const mostChanges = 2000
+// maxChanges is the number of files and folders in which a tree may differ from its layer.
+const maxChanges = 2000
 
-// errEnough stops git early.
-var errEnough = errors.New("enough is known")
+// errTooDifferent stops git early.
+var errTooDifferent = errors.New("enough is known")
 
 // change is a file or folder that differs between two commits.
 type change struct {
-	how  byte // A, D, M or T, as in git's output
-	tree bool // the old or the new entry is a folder
+	status byte // A, D, M or T, as in git's output
+	tree   bool // the old or the new entry is a folder
 	// The old or the new entry is another repository's commit. Git makes an empty folder for it, through which the lower
 	// folder would show.
 	module bool
 	path   string
 }
 
-// changesFrom lists the differences of the tree's commit from another commit. near is false if there are too many for a
+// changesFrom lists the differences of the tree's commit from another commit. similar is false if there are too many for a
 // tree over that commit's layer, or if unchanged files may need other contents. index is the layer's index.
-func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes []change, near bool, err error) {
+func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes []change, similar bool, err error) {
 	if from == c.Commit {
 		return nil, true, nil
 	}
@@ -47,8 +47,8 @@ func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes 
 				return nil
 			}
 			name := path.Base(ch.path)
-			if err == nil && (ch.module || len(changes) == mostChanges || strings.EqualFold(name, ".gitattributes") || strings.EqualFold(name, ".lfsconfig")) {
-				err = errEnough
+			if err == nil && (ch.module || len(changes) == maxChanges || strings.EqualFold(name, ".gitattributes") || strings.EqualFold(name, ".lfsconfig")) {
+				err = errTooDifferent
 			}
 			if err != nil {
 				return err
@@ -56,7 +56,7 @@ func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes 
 			changes = append(changes, ch)
 		}
 	}, "diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", "--end-of-options", from, c.Commit, "--")
-	if errors.Is(err, errEnough) || git.Failed(err) { // the layer's commit may be gone
+	if errors.Is(err, errTooDifferent) || git.Failed(err) { // the layer's commit may be gone
 		return nil, false, nil
 	}
 	// Changes are written without filters. Relative to an older base, some changes are the base's own, which need them.
@@ -83,49 +83,49 @@ func readChange(r reader) (change, error) {
 		return change{}, fmt.Errorf("git diff-tree: %q is no change", about)
 	}
 	const folder, module = "040000", "160000"
-	is := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
+	hasMode := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
 	ch := change{
-		how:    fields[4][0],
-		tree:   is(folder),
-		module: is(module) && fields[0] != ":"+fields[1],
+		status: fields[4][0],
+		tree:   hasMode(folder),
+		module: hasMode(module) && fields[0] != ":"+fields[1],
 		path:   strings.TrimSuffix(name, "\x00"),
 	}
-	if ch.how != 'A' && git.IsEmptyTree(fields[3]) { // git does not check out empty folders
-		ch.how = 'D'
+	if ch.status != 'A' && git.IsEmptyTree(fields[3]) { // git does not check out empty folders
+		ch.status = 'D'
 	}
 	return ch, nil
 }
 
-// write makes the upper folder, and last the index.
-func (s Stores) write(ctx context.Context, c Checkout, b beneath) error {
-	part := c.Index + ".part"
+// writeUpper makes the upper folder, and last the index.
+func (s Stores) writeUpper(ctx context.Context, c Checkout, b lowerLayer) error {
+	tempIndex := c.Index + ".part"
 	index, err := os.ReadFile(s.index(b.name))
 	if err == nil {
-		err = os.WriteFile(part, index, 0o600)
+		err = os.WriteFile(tempIndex, index, 0o600)
 	}
 	if err == nil && len(b.changes) > 0 {
-		err = c.Git.CheckOutChanges(ctx, c.Config, part, c.Commit)
+		err = c.Git.CheckOutChanges(ctx, c.Config, tempIndex, c.Commit)
 	}
 	if err == nil {
-		err = hide(c.Dir, b.changes)
+		err = writeWhiteouts(c.Dir, b.changes)
 	}
 	if err != nil {
 		return fmt.Errorf("lay the files over those of %s: %w", b.name, err)
 	}
-	return os.Rename(part, c.Index)
+	return os.Rename(tempIndex, c.Index)
 }
 
-// hide makes a whiteout for everything that the commit lacks. A file that git has put in the place of another needs none:
-// it covers that one.
-func hide(dir string, changes []change) error {
-	gone := map[string]bool{}
+// writeWhiteouts makes a whiteout for everything that the commit lacks. A file that git has put in the place of another
+// needs none: it covers that one.
+func writeWhiteouts(dir string, changes []change) error {
+	deletedFolders := map[string]bool{}
 	for _, ch := range changes {
-		if ch.how == 'D' && ch.tree {
-			gone[ch.path] = true
+		if ch.status == 'D' && ch.tree {
+			deletedFolders[ch.path] = true
 		}
 	}
 	for _, ch := range changes {
-		if ch.how != 'D' || slices.ContainsFunc(parents(ch.path), func(p string) bool { return gone[p] }) {
+		if ch.status != 'D' || slices.ContainsFunc(parents(ch.path), func(p string) bool { return deletedFolders[p] }) {
 			continue
 		}
 		at := filepath.Join(dir, filepath.FromSlash(ch.path))
@@ -150,15 +150,15 @@ func parents(name string) (all []string) {
 	return all
 }
 
-// mostLinks is the number of links in a path that are followed, as in the kernel.
-const mostLinks = 40
+// maxLinks is the number of links in a path that are followed, as in the kernel.
+const maxLinks = 40
 
 // Resolve follows the links in the folders of a path of a tree over a layer, because the upper folder dir does not contain
 // the layer's links. A path that leads out of the tree still does so afterwards.
 func (s Stores) Resolve(name, dir, file string) string {
 	file = filepath.Clean(file)
-	for range mostLinks {
-		next := follow(dir, s.Tree(name), file)
+	for range maxLinks {
+		next := resolveFirstLink(dir, s.Tree(name), file)
 		if next == file {
 			break
 		}
@@ -167,8 +167,8 @@ func (s Stores) Resolve(name, dir, file string) string {
 	return file
 }
 
-// follow resolves the first link in the path.
-func follow(upper, lower, file string) string {
+// resolveFirstLink resolves the first link in the path.
+func resolveFirstLink(upper, lower, file string) string {
 	for i, r := range file {
 		if r != filepath.Separator {
 			continue
@@ -176,7 +176,7 @@ func follow(upper, lower, file string) string {
 		at := filepath.Join(upper, file[:i])
 		info, err := os.Lstat(at)
 		below, errBelow := os.Lstat(filepath.Join(lower, file[:i]))
-		covers := err == nil && errBelow == nil && !below.IsDir()
+		hidesLower := err == nil && errBelow == nil && !below.IsDir()
 		if errors.Is(err, fs.ErrNotExist) {
 			at, info, err = filepath.Join(lower, file[:i]), below, errBelow
 		}
@@ -187,7 +187,7 @@ func follow(upper, lower, file string) string {
 			}
 			return filepath.Join(filepath.Dir(file[:i]), target, file[i:])
 		}
-		if err != nil || covers {
+		if err != nil || hidesLower {
 			return file
 		}
 	}

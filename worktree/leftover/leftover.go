@@ -72,28 +72,28 @@ type Scope struct {
 // Find lists leftovers. With thorough, it also reads the objects of ralph's refs and lists removed worktrees; without, it
 // has removed worktrees deleted.
 func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
-	locks, err := s.locks()
-	all := append(locks, s.garbled(s.Refs...)...)
+	locks, err := s.staleLocks()
+	all := append(locks, s.garbledRefs(s.Refs...)...)
 	if thorough { // before the entries: git searches all refs for a commit
 		refs, errRefs := s.brokenRefs(ctx, s.Refs...)
 		all, err = append(all, refs...), errors.Join(err, errRefs)
 	}
-	entries, errEntries := s.entries(ctx)
-	all = slices.Concat(all, entries, s.strays(), s.temp())
+	entries, errEntries := s.lostEntries(ctx)
+	all = slices.Concat(all, entries, s.strays(), s.tempFolders())
 	if thorough {
-		all = append(all, s.trash()...)
+		all = append(all, s.removedFolders()...)
 	} else {
 		s.Bin.Empty() // in the background: no sweep waits for a deletion
 	}
 	return all, errors.Join(err, errEntries)
 }
 
-func (s Scope) locks() ([]Leftover, error) {
+func (s Scope) staleLocks() ([]Leftover, error) {
 	paths, err := s.Git.StaleLocks()
 	var all []Leftover
 	for _, path := range paths {
 		all = append(all, Leftover{Kind: Lock, Where: path, Safe: true, Remove: func(context.Context) (string, error) {
-			if !s.old(path) { // another git has the lock by now
+			if !s.isOld(path) { // another git has the lock by now
 				return "", nil
 			}
 			return "", os.Remove(path)
@@ -102,13 +102,13 @@ func (s Scope) locks() ([]Leftover, error) {
 	return all, err
 }
 
-func removing(path string) func(context.Context) (string, error) {
+func removeFunc(path string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return "", disk.RemoveAll(path) }
 }
 
-// entries lists ralph's worktree entries without a record. Their folders are gone because the state folder was lost, or are
-// in another state folder. Git refuses to check out their branches, and fails at a half-made entry.
-func (s Scope) entries(ctx context.Context) ([]Leftover, error) {
+// lostEntries lists ralph's worktree entries without a record. Their folders are gone because the state folder was lost, or
+// are in another state folder. Git refuses to check out their branches, and fails at a half-made entry.
+func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 	unlock, err := s.LockEntries(ctx)
 	if err != nil {
 		return nil, err
@@ -126,10 +126,10 @@ func (s Scope) entries(ctx context.Context) ([]Leftover, error) {
 		}
 		folder := folderOf(entry)
 		if _, err := os.Lstat(folder); folder != "" && !errors.Is(err, fs.ErrNotExist) {
-			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.old(entry) && !runs(ctx, entry) {
+			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.isOld(entry) && !hasLiveRun(ctx, entry) {
 				key := KeyOf(d.Name())
 				all = append(all, Leftover{
-					Kind: Elsewhere, Where: folder, Detail: occupies(entry), Key: key,
+					Kind: Elsewhere, Where: folder, Detail: describeBranch(entry), Key: key,
 					Remove: func(ctx context.Context) (string, error) {
 						return "its files stay there; git does not know it any more", s.RemoveEntry(ctx, entry, key)
 					},
@@ -138,21 +138,21 @@ func (s Scope) entries(ctx context.Context) ([]Leftover, error) {
 			continue
 		}
 		// Our lock only covers the making of this state folder's own entries.
-		own := strings.HasPrefix(folder, s.State+string(filepath.Separator))
-		if !own && !s.old(entry) {
+		inThisState := strings.HasPrefix(folder, s.State+string(filepath.Separator))
+		if !inThisState && !s.isOld(entry) {
 			continue
 		}
 		key := KeyOf(d.Name())
 		all = append(all, Leftover{
-			Kind: Checkout, Where: entry, Detail: occupies(entry), Key: key, Safe: own, // a folder elsewhere may only be unreachable now
+			Kind: Checkout, Where: entry, Detail: describeBranch(entry), Key: key, Safe: inThisState, // a folder elsewhere may only be unreachable now
 			Remove: func(ctx context.Context) (string, error) { return "", s.RemoveEntry(ctx, entry, key) },
 		})
 	}
 	return all, err
 }
 
-// runs reports whether a process of the entry's run is alive.
-func runs(ctx context.Context, entry string) bool {
+// hasLiveRun reports whether a process of the entry's run is alive.
+func hasLiveRun(ctx context.Context, entry string) bool {
 	reason, _ := git.ReadLinked(filepath.Join(entry, "locked"))
 	pids, err := proc.Parts(ctx, strings.TrimPrefix(strings.TrimSpace(string(reason)), git.LockReason))
 	return err != nil || len(pids) > 0
@@ -181,8 +181,8 @@ func KeyOf(name string) string {
 	return name
 }
 
-// occupies describes the branch that cannot be checked out because of the entry.
-func occupies(entry string) string {
+// describeBranch describes the branch that cannot be checked out because of the entry.
+func describeBranch(entry string) string {
 	head, _, _ := git.ReadRegular(filepath.Join(entry, "HEAD"))
 	if branch, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: "+git.Heads); ok {
 		return "branch " + branch + " is checked out there"
@@ -190,7 +190,7 @@ func occupies(entry string) string {
 	return ""
 }
 
-func (s Scope) old(path string) bool {
+func (s Scope) isOld(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && time.Since(info.ModTime()) > s.Age
 }

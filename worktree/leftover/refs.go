@@ -22,7 +22,7 @@ func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 	if err != nil && ctx.Err() != nil {
 		return false, err // any other error is about the user's own refs
 	}
-	for _, l := range append(all, s.garbled(refs...)...) {
+	for _, l := range append(all, s.garbledRefs(refs...)...) {
 		if _, err := l.Remove(ctx); err != nil {
 			return dropped, fmt.Errorf("remove the broken ref %s: %w", l.Where, err)
 		}
@@ -44,30 +44,30 @@ func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, err
 		return nil, err
 	}
 	var all []Leftover
-	var whole []string
+	var present []string
 	for _, ref := range slices.Sorted(maps.Keys(refs)) {
 		if at := refs[ref]; commits[at] == "" {
-			all = append(all, s.broken(ref, at, "its commit "+at+" is missing"))
+			all = append(all, s.brokenRef(ref, at, "its commit "+at+" is missing"))
 		} else {
-			whole = append(whole, ref)
+			present = append(present, ref)
 		}
 	}
-	if len(whole) == 0 || s.connected(ctx, refs, whole...) == nil {
+	if len(present) == 0 || s.checkConnected(ctx, refs, present...) == nil {
 		return all, ctx.Err()
 	}
-	if err := s.connected(ctx, refs); err != nil {
+	if err := s.checkConnected(ctx, refs); err != nil {
 		return all, fmt.Errorf("git cannot read refs of your own, so nothing can be said of ralph's: %w", err)
 	}
-	for _, ref := range whole {
-		if err := s.connected(ctx, refs, ref); git.Failed(err) {
-			all = append(all, s.broken(ref, refs[ref], "objects of its commit "+refs[ref]+" are missing"))
+	for _, ref := range present {
+		if err := s.checkConnected(ctx, refs, ref); git.Failed(err) {
+			all = append(all, s.brokenRef(ref, refs[ref], "objects of its commit "+refs[ref]+" are missing"))
 		}
 	}
 	return all, ctx.Err()
 }
 
-// connected fails unless all objects of the refs exist. It skips objects of the user's own refs.
-func (s Scope) connected(ctx context.Context, at map[string]string, refs ...string) error {
+// checkConnected fails unless all objects of the refs exist. It skips objects of the user's own refs.
+func (s Scope) checkConnected(ctx context.Context, at map[string]string, refs ...string) error {
 	var in strings.Builder
 	for _, ref := range refs {
 		in.WriteString(at[ref] + "\n")
@@ -80,9 +80,9 @@ func (s Scope) connected(ctx context.Context, at map[string]string, refs ...stri
 	return err
 }
 
-// garbled lists ref files without a valid object name, for example empty ones after a power loss. A name that ends in a slash means
+// garbledRefs lists ref files without a valid object name, for example empty ones after a power loss. A name that ends in a slash means
 // all refs below it.
-func (s Scope) garbled(names ...string) (all []Leftover) {
+func (s Scope) garbledRefs(names ...string) (all []Leftover) {
 	for _, name := range names {
 		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -102,8 +102,8 @@ func (s Scope) garbled(names ...string) (all []Leftover) {
 					Where:  path,
 					Detail: "it holds no name of a commit",
 					Key:    s.keyOf(filepath.ToSlash(ref)),
-					Safe:   s.old(path),
-					Remove: removing(path),
+					Safe:   s.isOld(path),
+					Remove: removeFunc(path),
 				})
 			}
 			return nil
@@ -112,7 +112,7 @@ func (s Scope) garbled(names ...string) (all []Leftover) {
 	return all
 }
 
-func (s Scope) broken(ref, at, why string) Leftover {
+func (s Scope) brokenRef(ref, at, why string) Leftover {
 	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: s.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
 		err := s.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
 		if path := filepath.Join(s.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {

@@ -14,7 +14,7 @@ import (
 func (s Scope) strays() (all []Leftover) {
 	var seen []string
 	for _, kind := range []string{"worktrees", "repos", "given"} {
-		for _, name := range names(filepath.Join(s.State, kind)) {
+		for _, name := range entryNames(filepath.Join(s.State, kind)) {
 			path := filepath.Join(s.State, kind, name)
 			_, err := os.Lstat(s.Record(name))
 			if info, errInfo := os.Lstat(path); errInfo != nil || !info.IsDir() || !errors.Is(err, fs.ErrNotExist) || slices.Contains(seen, name) {

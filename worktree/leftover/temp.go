@@ -21,69 +21,69 @@ func TempDir(state string, p claim.Process) string {
 	return filepath.Join(state, "tmp", p.Host, fmt.Sprintf("%d.%s", p.PID, p.Started))
 }
 
-// temp lists temporary files of dead processes. It also updates the time of its own folder, which tells other machines that
-// this process is alive.
-func (s Scope) temp() (all []Leftover) {
+// tempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
+// machines that this process is alive.
+func (s Scope) tempFolders() (all []Leftover) {
 	root := filepath.Join(s.State, "tmp")
 	own, now := TempDir(s.State, s.Self), time.Now()
 	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is missing
-	found := func(path string) {
+	addUnlessEmpty := func(path string) {
 		if os.Remove(path) != nil { // not empty, as most are
-			all = append(all, Leftover{Kind: Temp, Where: path, Safe: true, Remove: removing(path)})
+			all = append(all, Leftover{Kind: Temp, Where: path, Safe: true, Remove: removeFunc(path)})
 		}
 	}
-	for _, host := range names(root) {
-		for _, name := range names(filepath.Join(root, host)) {
+	for _, host := range entryNames(root) {
+		for _, name := range entryNames(filepath.Join(root, host)) {
 			path := filepath.Join(root, host, name)
 			pid, started, _ := strings.Cut(name, ".")
 			switch n, err := strconv.Atoi(pid); {
 			case host != s.Self.Host:
-				if unused(path) {
-					found(path)
+				if isUnused(path) {
+					addUnlessEmpty(path)
 				}
 			case err != nil || !proc.Alive(n, started):
-				found(path)
+				addUnlessEmpty(path)
 			}
 		}
-		if dir := filepath.Join(root, host); host != s.Self.Host && isOld(dir) {
+		if dir := filepath.Join(root, host); host != s.Self.Host && isOldTemp(dir) {
 			_ = os.Remove(dir) // fails unless it is empty
 		}
 	}
 	return all
 }
 
-// unused reports whether neither the folder of a process nor anything in it has changed for tempAge.
-func unused(dir string) bool {
-	if !isOld(dir) {
+// isUnused reports whether neither the folder of a process nor anything in it has changed for tempAge.
+func isUnused(dir string) bool {
+	if !isOldTemp(dir) {
 		return false
 	}
-	for _, name := range names(dir) {
-		if !isOld(filepath.Join(dir, name)) {
+	for _, name := range entryNames(dir) {
+		if !isOldTemp(filepath.Join(dir, name)) {
 			return false
 		}
 	}
 	return true
 }
 
-func isOld(path string) bool {
+func isOldTemp(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && time.Since(info.ModTime()) > tempAge
 }
 
-// trash lists the folders of removed worktrees that still exist. Every start begins to delete them.
-func (s Scope) trash() (all []Leftover) {
+// removedFolders lists the folders of removed worktrees that still exist. Every start begins to delete them.
+func (s Scope) removedFolders() (all []Leftover) {
 	root, detail := filepath.Join(s.State, "trash"), ""
 	if s.Bin.Freeing() {
 		detail = "it is being deleted"
 	}
-	for _, name := range names(root) {
+	for _, name := range entryNames(root) {
 		path := filepath.Join(root, name)
-		all = append(all, Leftover{Kind: Trash, Where: path, Detail: detail, Safe: true, Remove: removing(path)})
+		all = append(all, Leftover{Kind: Trash, Where: path, Detail: detail, Safe: true, Remove: removeFunc(path)})
 	}
 	return all
 }
 
-func names(dir string) (list []string) {
+func entryNames(dir string) (list []string) {
 	entries, _ := os.ReadDir(dir) // an unreadable folder has nothing to remove
 	for _, e := range entries {
 		list = append(list, e.Name())

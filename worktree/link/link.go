@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// tries is how often git is started before its error counts; all pauses together take half a second.
-const tries = 9
+// maxTries is how often git is started before its error counts; all pauses together take half a second.
+const maxTries = 9
 
 // Link describes a linked worktree.
 type Link struct {
@@ -34,7 +34,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 		if err != nil {
 			return err
 		}
-		done, err := l.write(g, config)
+		done, err := l.writeEntry(g, config)
 		if errors.Is(err, fs.ErrNotExist) { // the user has pruned the half-written entry
 			err = errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir))
 		}
@@ -51,7 +51,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	// Git reads all its worktree entries here. It fails at an incomplete one, for example during a prune of the user's.
 	for try := 1; ; try++ {
 		_, err := g.Out(ctx, args...)
-		if !git.Failed(err) || try == tries {
+		if !git.Failed(err) || try == maxTries {
 			return err
 		}
 		if err := errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir)); err != nil {
@@ -63,15 +63,15 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	}
 }
 
-// write writes git's record of the worktree with the same files and in the same order as git, without git's two processes.
-// done is false, and nothing was made, if git would write more than these files, or if the folders are in use.
-func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
+// writeEntry writes git's record of the worktree with the same files and in the same order as git, without git's two
+// processes. done is false, and nothing was made, if git would write more than these files, or if the folders are in use.
+func (l Link) writeEntry(g git.Runner, config git.Config) (done bool, err error) {
 	plain := g.PlainRefs() && filepath.Dir(l.GitDir) == filepath.Join(g.Common(), "worktrees") && config.Get("core.sharedrepository") == ""
 	for _, more := range []string{"config.worktree", "info/sparse-checkout"} { // git would copy these
 		_, err := os.Lstat(filepath.Join(g.Common(), more))
 		plain = plain && errors.Is(err, fs.ErrNotExist)
 	}
-	if !plain || busy(g.Common()) || strings.ContainsAny(l.Dir+l.GitDir+l.Head+l.Reason, "\n\x00") {
+	if !plain || hasOperation(g.Common()) || strings.ContainsAny(l.Dir+l.GitDir+l.Head+l.Reason, "\n\x00") {
 		return false, nil
 	}
 	for _, parent := range []string{filepath.Dir(l.Dir), filepath.Dir(l.GitDir)} {
@@ -107,8 +107,8 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	return true, nil
 }
 
-// busy reports whether a checkout has a rebase or bisection, perhaps of the branch. Then git has to check that.
-func busy(common string) bool {
+// hasOperation reports whether a checkout has a rebase or bisection, perhaps of the branch. Then git has to check that.
+func hasOperation(common string) bool {
 	dirs := []string{common}
 	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // most repositories have none
 	for _, e := range entries {

@@ -111,7 +111,7 @@ func TestLeftToGit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if done, err := l.write(g, c.config); done || err != nil {
+			if done, err := l.writeEntry(g, c.config); done || err != nil {
 				t.Errorf("written: %v, %v", done, err)
 			}
 			for _, dir := range []string{l.Dir, l.GitDir} {

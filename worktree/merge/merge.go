@@ -45,10 +45,10 @@ type Repo struct {
 // (ErrConflict), or the branch has moved (git.ErrMoved). The message is neutralized, so that it does not act on a forge. A
 // tip that the branch already contains is not an error.
 func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
-	if _, err := r.at(ctx, b, b.Commit); err != nil {
+	if _, err := r.expectTip(ctx, b, b.Commit); err != nil {
 		return "", err
 	}
-	place, err := r.checkoutOf(ctx, b.Ref)
+	checkoutDir, err := r.checkoutOf(ctx, b.Ref)
 	if err != nil {
 		return "", err
 	}
@@ -61,18 +61,18 @@ func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (com
 		return "", err
 	}
 	if !forward {
-		if commit, err = r.commit(ctx, b, tip, message); err != nil {
+		if commit, err = r.makeMergeCommit(ctx, b, tip, message); err != nil {
 			return "", err
 		}
 	}
-	if place == "" {
+	if checkoutDir == "" {
 		return commit, r.Git.MoveRefs(ctx, git.Edit{Ref: b.Ref, New: commit, Old: b.Commit})
 	}
-	return commit, r.advance(ctx, place, b, commit, tip)
+	return commit, r.advance(ctx, checkoutDir, b, commit, tip)
 }
 
-// at returns the commit of the branch, and git.ErrMoved if it is none of the expected ones.
-func (r Repo) at(ctx context.Context, b record.Base, expected ...string) (string, error) {
+// expectTip returns the commit of the branch, and git.ErrMoved if it is none of the expected ones.
+func (r Repo) expectTip(ctx context.Context, b record.Base, expected ...string) (string, error) {
 	refs, err := r.Git.Refs(ctx, b.Ref)
 	if err != nil {
 		return "", err
@@ -107,20 +107,20 @@ func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
 	return found, nil
 }
 
-// commit makes the merge commit without a checkout.
-func (r Repo) commit(ctx context.Context, b record.Base, tip, message string) (string, error) {
-	tree, names, err := r.Git.MergeTree(ctx, b.Commit, tip)
+// makeMergeCommit makes the merge commit without a checkout.
+func (r Repo) makeMergeCommit(ctx context.Context, b record.Base, tip, message string) (string, error) {
+	tree, conflicts, err := r.Git.MergeTree(ctx, b.Commit, tip)
 	if err != nil {
 		return "", err
 	}
-	if names != "" {
-		by := fmt.Sprintf("git -C %s merge %s", git.Quote(r.Top), tip)
+	if conflicts != "" {
+		command := fmt.Sprintf("git -C %s merge %s", git.Quote(r.Top), tip)
 		if place, err := r.checkoutOf(ctx, b.Ref); err == nil && place != "" {
-			by = fmt.Sprintf("git -C %s merge %s", git.Quote(place), tip)
+			command = fmt.Sprintf("git -C %s merge %s", git.Quote(place), tip)
 		} else {
-			by = fmt.Sprintf("git -C %s switch %s && %s", git.Quote(r.Top), git.Quote(b.Name), by)
+			command = fmt.Sprintf("git -C %s switch %s && %s", git.Quote(r.Top), git.Quote(b.Name), command)
 		}
-		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict, names, by)
+		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict, conflicts, command)
 	}
 	g, err := r.Git.WithIdent(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, ti
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	g, err := git.New(r.State).SameMemory(r.Git).Pin(gitDir, r.Common, dir).WithIdent(ctx)
+	g, err := git.New(r.State).ShareCache(r.Git).Pin(gitDir, r.Common, dir).WithIdent(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, ti
 	if err == nil {
 		return nil
 	}
-	at, readErr := r.at(ctx, b, b.Commit, commit)
+	at, readErr := r.expectTip(ctx, b, b.Commit, commit)
 	if readErr != nil {
 		return readErr
 	}

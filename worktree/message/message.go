@@ -36,8 +36,8 @@ func (e Edit) Apply(object string) string {
 	if !ok {
 		return object
 	}
-	was := strings.Split(header, "\n")
-	lines, text, _ := withoutControls(was, message)
+	oldLines := strings.Split(header, "\n")
+	lines, text, _ := withoutControls(oldLines, message)
 	if e.Neutralize || len(e.Trailers) > 0 {
 		lines, text = inUTF8(lines, text)
 	}
@@ -54,13 +54,13 @@ func (e Edit) Apply(object string) string {
 		}
 	}
 	if e.Neutralize {
-		text = neutral.Text(shortened(text))
+		text = neutral.Text(shorten(text))
 		for _, line := range e.Trailers { // undo for our own trailers: a bot's address looks like a mention
 			text = strings.ReplaceAll(text, "\n"+neutral.Text(line)+"\n", "\n"+line+"\n")
 		}
 	}
 	text = withTrailers(text, e.Trailers)
-	if text == message && slices.Equal(lines, was) {
+	if text == message && slices.Equal(lines, oldLines) {
 		return object
 	}
 	return strings.Join(Unsigned(lines), "\n") + "\n\n" + text
@@ -69,7 +69,7 @@ func (e Edit) Apply(object string) string {
 // withTrailers adds the missing trailers, after those at the end of the message if there are any.
 func withTrailers(message string, trailers []string) string {
 	lines := strings.Split(strings.TrimRight(message, "\n"), "\n")
-	had := len(lines)
+	oldCount := len(lines)
 	for _, line := range trailers {
 		if slices.Contains(lines, line) {
 			continue
@@ -83,7 +83,7 @@ func withTrailers(message string, trailers []string) string {
 		}
 		lines = append(lines, line)
 	}
-	if len(lines) == had {
+	if len(lines) == oldCount {
 		return message
 	}
 	return strings.Join(lines, "\n") + "\n"
@@ -97,8 +97,8 @@ func isTrailer(line string) bool {
 // messageLimit is the number of bytes of a message that are kept: nobody reads more, and rewriting takes time.
 const messageLimit = 256 << 10
 
-// shortened returns the message, or its beginning and a note about the rest.
-func shortened(message string) string {
+// shorten returns the message, or its beginning and a note about the rest.
+func shorten(message string) string {
 	if len(message) <= messageLimit {
 		return message
 	}

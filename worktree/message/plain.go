@@ -31,18 +31,19 @@ func withoutControls(header []string, message string) (cleanHeader []string, cle
 	clean := slices.Clone(lines)
 	for i, line := range clean {
 		if field, _, _ := strings.Cut(line, " "); field == "author" || field == "committer" || field == "encoding" {
-			clean[i] = plain(name, line)
+			clean[i] = withoutControlsIn(name, line)
 		}
 	}
-	said := plain(name, text)
-	if said == text && slices.Equal(clean, lines) {
+	cleanText := withoutControlsIn(name, text)
+	if cleanText == text && slices.Equal(clean, lines) {
 		return header, message, false
 	}
-	return clean, said, true
+	return clean, cleanText, true
 }
 
-// plain removes control characters from text in an encoding that represents ASCII characters by their ASCII bytes.
-func plain(encoding, text string) string {
+// withoutControlsIn removes control characters from text in an encoding that represents ASCII characters by their ASCII
+// bytes.
+func withoutControlsIn(encoding, text string) string {
 	utf, latin := true, false
 	for _, prefix := range []string{"iso-8859-", "iso8859-", "latin"} {
 		latin = latin || strings.HasPrefix(encoding, prefix)

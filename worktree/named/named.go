@@ -27,7 +27,7 @@ func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var n namer
+	var n collector
 	n.home, _ = os.UserHomeDir() // without a home, no path is below it
 	for _, dir := range append(g.UserCheckouts(), top) {
 		n.tops = append(n.tops, dir)
@@ -36,46 +36,46 @@ func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
 		}
 	}
 	for _, s := range settings {
-		n.setting(s.Setting, filepath.Dir(s.Origin))
+		n.addSetting(s.Setting, filepath.Dir(s.Origin))
 	}
-	n.hooks(filepath.Join(g.Common(), "hooks"))
+	n.addHooks(filepath.Join(g.Common(), "hooks"))
 	return n.found, nil
 }
 
-// namer collects the files that settings name.
-type namer struct {
+// collector collects the files that settings name.
+type collector struct {
 	home  string
 	tops  []string // top folders of checkouts
 	found []File
 }
 
-// setting adds the files that one setting names; from is the folder of the setting's file. Which settings run a program
+// addSetting adds the files that one setting names; from is the folder of the setting's file. Which settings run a program
 // depends on git and on other tools that read its configuration. So every value counts as a command unless it is known not
 // to be one.
-func (n *namer) setting(s git.Setting, from string) {
+func (n *collector) addSetting(s git.Setting, from string) {
 	section, name, key := s.Split()
 	if address, ok := strings.CutPrefix(name, "ext::"); ok && section == "url" {
-		n.command(s.Name, address, true)
+		n.addCommand(s.Name, address, true)
 	}
 	if address, ok := strings.CutPrefix(s.Value, "ext::"); ok {
-		n.command(s.Name, address, true)
+		n.addCommand(s.Name, address, true)
 		return
 	}
 	switch {
 	case (section == "include" || section == "includeif") && key == "path":
-		n.add(s.Name, n.absolute(s.Value, from)...)
-	case wholePath(s.Name, key):
+		n.add(s.Name, n.absolutePaths(s.Value, from)...)
+	case isPathSetting(s.Name, key):
 		// Git resolves the path from the top of the checkout.
-		n.add(s.Name, n.absolute(s.Value, n.tops...)...)
-		n.command(s.Name, s.Value, true)
-	case section == "alias" && !strings.HasPrefix(s.Value, "!"), section == "branch", plainText(key):
+		n.add(s.Name, n.absolutePaths(s.Value, n.tops...)...)
+		n.addCommand(s.Name, s.Value, true)
+	case section == "alias" && !strings.HasPrefix(s.Value, "!"), section == "branch", isTextSetting(key):
 	default:
-		n.command(s.Name, s.Value, section != "alias") // people run aliases themselves
+		n.addCommand(s.Name, s.Value, section != "alias") // people run aliases themselves
 	}
 }
 
-// wholePath reports whether the value of a setting is a single path.
-func wholePath(name, key string) bool {
+// isPathSetting reports whether the value of a setting is a single path.
+func isPathSetting(name, key string) bool {
 	return slices.Contains([]string{
 		"core.hookspath", "core.attributesfile", "core.excludesfile", "core.fsmonitor", "commit.template", "init.templatedir",
 		"mailmap.file", "blame.ignorerevsfile", "fsck.skiplist", "fetch.fsck.skiplist", "receive.fsck.skiplist",
@@ -84,17 +84,17 @@ func wholePath(name, key string) bool {
 	}, key)
 }
 
-// plainText reports whether settings with this key hold text with slashes, and neither a program nor a file of the
+// isTextSetting reports whether settings with this key hold text with slashes, and neither a program nor a file of the
 // checkout.
-func plainText(key string) bool {
+func isTextSetting(key string) bool {
 	return slices.Contains([]string{
 		"fetch", "push", "merge", "remote", "url", "pushurl", "insteadof", "pushinsteadof", "description", "name", "email",
 		"pretty", "format", "xfuncname", "funcname", "wordregex",
 	}, key)
 }
 
-// absolute returns the absolute paths that path may stand for, relative to each folder of from.
-func (n *namer) absolute(path string, from ...string) (all []string) {
+// absolutePaths returns the absolute paths that path may stand for, relative to each folder of from.
+func (n *collector) absolutePaths(path string, from ...string) (all []string) {
 	path = strings.TrimPrefix(path, ":(optional)")
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		path = filepath.Join(n.home, rest)
@@ -113,15 +113,15 @@ func (n *namer) absolute(path string, from ...string) (all []string) {
 
 // add records those paths that are inside a checkout: by their own names, by the targets of links, and the links
 // themselves.
-func (n *namer) add(setting string, paths ...string) {
+func (n *collector) add(setting string, paths ...string) {
 	for _, path := range paths {
-		ways := []string{path, git.Resolved(path)}
+		spellings := []string{path, git.Resolved(path)}
 		for i, c := range path {
 			if _, err := os.Readlink(path[:i]); c == '/' && err == nil {
-				ways = append(ways, path[:i])
+				spellings = append(spellings, path[:i])
 			}
 		}
-		for _, path := range ways {
+		for _, path := range spellings {
 			for _, top := range n.tops {
 				rel, err := filepath.Rel(top, path)
 				rel = filepath.ToSlash(rel)
@@ -136,11 +136,11 @@ func (n *namer) add(setting string, paths ...string) {
 	}
 }
 
-// hooks adds the targets, inside a checkout, of links in the hooks folder.
-func (n *namer) hooks(dir string) {
+// addHooks adds the targets, inside a checkout, of links in the hooks folder.
+func (n *collector) addHooks(dir string) {
 	link := func(path string, info fs.FileMode) {
 		if to, err := os.Readlink(path); info&fs.ModeSymlink != 0 && err == nil {
-			n.add("a link in .git/hooks", n.absolute(to, filepath.Dir(path))...)
+			n.add("a link in .git/hooks", n.absolutePaths(to, filepath.Dir(path))...)
 		}
 	}
 	if info, err := os.Lstat(dir); err == nil {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// command adds the files that a command names: its paths, its words that are files in a checkout or in a folder that the
-// command mentions, and the files that make and Python look up themselves. With whole, it adds every folder that the
+// addCommand adds the files that a command names: its paths, its words that are files in a checkout or in a folder that the
+// command mentions, and the files that make and Python look up themselves. With addFolders, it adds every folder that the
 // command changes into. It need not be exact: no program of the configuration runs on the host among files that an agent
 // can write.
-func (n *namer) command(setting, line string, whole bool) {
+func (n *collector) addCommand(setting, line string, addFolders bool) {
 	for _, words := range commandWords(line) {
-		folders := n.folders(setting, words, whole)
+		folders := n.folders(setting, words, addFolders)
 		python := false
 		for i, word := range words {
 			program := filepath.Base(word)
@@ -27,10 +27,10 @@ func (n *namer) command(setting, line string, whole bool) {
 				n.addIn(setting, folders, "Makefile", "makefile", "GNUmakefile")
 			case strings.Contains(word, "/"):
 				// A folder is usually an argument and not a program.
-				n.add(setting, slices.DeleteFunc(n.absolute(word, n.tops...), isDir)...)
+				n.add(setting, slices.DeleteFunc(n.absolutePaths(word, n.tops...), isDir)...)
 			}
 			if i > 0 { // the first word is looked up in PATH
-				n.add(setting, slices.DeleteFunc(n.absolute(word, folders...), func(path string) bool { return !isFile(path) })...)
+				n.add(setting, slices.DeleteFunc(n.absolutePaths(word, folders...), func(path string) bool { return !isFile(path) })...)
 			}
 		}
 	}
@@ -49,20 +49,20 @@ func commandWords(line string) [][]string {
 }
 
 // folders returns the folders in which a command may look for a file.
-func (n *namer) folders(setting string, words []string, whole bool) []string {
+func (n *collector) folders(setting string, words []string, addFolders bool) []string {
 	all := slices.Clone(n.tops)
 	for i, word := range words {
-		attached, into := strings.CutPrefix(word, "-C")
-		if into {
+		attached, changesFolder := strings.CutPrefix(word, "-C")
+		if changesFolder {
 			word = attached
 		}
-		into = into || i > 0 && slices.Contains([]string{"cd", "pushd", "-C", "--directory"}, words[i-1])
-		for _, path := range n.absolute(word, n.tops...) {
+		changesFolder = changesFolder || i > 0 && slices.Contains([]string{"cd", "pushd", "-C", "--directory"}, words[i-1])
+		for _, path := range n.absolutePaths(word, n.tops...) {
 			if !isDir(path) {
 				continue
 			}
 			all = append(all, path)
-			if into && whole {
+			if changesFolder && addFolders {
 				n.add(setting, path)
 			}
 		}
@@ -71,9 +71,9 @@ func (n *namer) folders(setting string, words []string, whole bool) []string {
 }
 
 // addIn adds the names in each of the folders.
-func (n *namer) addIn(setting string, folders []string, names ...string) {
+func (n *collector) addIn(setting string, folders []string, names ...string) {
 	for _, name := range names {
-		n.add(setting, n.absolute(name, folders...)...)
+		n.add(setting, n.absolutePaths(name, folders...)...)
 	}
 }
 

@@ -27,10 +27,10 @@ const Ref = "refs/notes/ralph"
 const MaxSize = 1 << 20
 
 const (
-	maxTries   = 100      // tries of a compare-and-swap: a failed try means that somebody else's succeeded
-	maxUnmoved = 3        // pushes that are refused as stale although the ref has not moved
-	maxJoined  = 5000     // notes that one join may handle
-	most       = 64 << 20 // limit of one fetch, in bytes; a note takes about a thousand
+	maxTries      = 100      // tries of a compare-and-swap: a failed try means that somebody else's succeeded
+	maxUnmoved    = 3        // pushes that are refused as stale although the ref has not moved
+	maxJoined     = 5000     // notes that one join may handle
+	maxFetchBytes = 64 << 20 // limit of one fetch, in bytes; a note takes about a thousand
 )
 
 // ErrSize means that a note exceeds MaxSize.
@@ -38,10 +38,10 @@ var ErrSize = fmt.Errorf("the note is larger than %d KiB", MaxSize>>10)
 
 // Store reads and writes the notes of one repository.
 type Store struct {
-	Git     git.Runner // pinned to the repository
-	Objects git.Store  // of the repository
-	Talk    git.Runner // may talk to the remote
-	Remote  string     // name of the remote; empty: none
+	Git       git.Runner // pinned to the repository
+	Objects   git.Store  // of the repository
+	RemoteGit git.Runner // may talk to the remote
+	Remote    string     // name of the remote; empty: none
 }
 
 // Here returns the commit of this repository's notes, for [Store.Read]; empty if there are none.
@@ -57,7 +57,7 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 		return "", nil, nil
 	}
 	for range maxTries {
-		at, err := s.Talk.RemoteRefs(ctx, s.Remote, append([]string{Ref}, others...)...)
+		at, err := s.RemoteGit.RemoteRefs(ctx, s.Remote, append([]string{Ref}, others...)...)
 		if err != nil || at[Ref] == "" {
 			return "", at, err
 		}
@@ -65,7 +65,7 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 		if err == nil {
 			return at[Ref], at, nil
 		}
-		again, readErr := s.Talk.RemoteRefs(ctx, s.Remote, Ref)
+		again, readErr := s.RemoteGit.RemoteRefs(ctx, s.Remote, Ref)
 		if readErr != nil || again[Ref] == at[Ref] { // otherwise the ref has moved, and its old commit may be gone
 			return "", nil, errors.Join(err, readErr)
 		}
@@ -83,10 +83,10 @@ func (s Store) Bring(ctx context.Context, commit string) error {
 	if here || err != nil && !git.Failed(err) {
 		return err
 	}
-	err = incoming.Fetch(ctx, s.Talk, s.Remote, most, commit)
+	err = incoming.Fetch(ctx, s.RemoteGit, s.Remote, maxFetchBytes, commit)
 	if errors.Is(err, incoming.ErrSize) {
 		return fmt.Errorf("%s is larger than %s: %w; to fetch it all the same: git fetch %s %s",
-			Ref, disk.Size(most), err, s.Remote, commit)
+			Ref, disk.Size(maxFetchBytes), err, s.Remote, commit)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
 	}
 	var names []string
 	for fan := 0; fan <= 3; fan++ { // git spreads many notes over nested folders
-		names = append(names, at+":"+fanned(commit, fan))
+		names = append(names, at+":"+fannedPath(commit, fan))
 	}
 	var text []string
 	left := int64(MaxSize)
@@ -129,7 +129,7 @@ func (s Store) Add(ctx context.Context, commit, line string) error {
 		if err != nil {
 			return err
 		}
-		tree, err := s.put(ctx, old, commit, []string{line})
+		tree, err := s.addLines(ctx, old, commit, []string{line})
 		if err != nil || tree == "" {
 			return err
 		}
@@ -141,14 +141,14 @@ func (s Store) Add(ctx context.Context, commit, line string) error {
 		if err != nil {
 			return err
 		}
-		if err = s.move(ctx, old, commit); !errors.Is(err, git.ErrMoved) {
+		if err = s.moveRef(ctx, old, commit); !errors.Is(err, git.ErrMoved) {
 			return err
 		}
 	}
 	return fmt.Errorf("%w: %s changes faster than a note can be added", git.ErrMoved, Ref)
 }
 
-func (s Store) move(ctx context.Context, old, new string) error {
+func (s Store) moveRef(ctx context.Context, old, new string) error {
 	return s.Git.MoveRefs(ctx, git.Edit{Ref: Ref, Old: old, New: new})
 }
 
@@ -158,20 +158,20 @@ func (s Store) move(ctx context.Context, old, new string) error {
 func (s Store) Share(ctx context.Context, commit string) error {
 	unmoved := 0 // pushes that were refused although nobody else has moved the ref
 	for range maxTries {
-		here, err := s.Here(ctx)
-		if err != nil || here == "" || s.Remote == "" {
+		localNotes, err := s.Here(ctx)
+		if err != nil || localNotes == "" || s.Remote == "" {
 			return err
 		}
-		there, _, err := s.There(ctx)
+		remoteNotes, _, err := s.There(ctx)
 		if err != nil {
 			return err
 		}
-		next, err := s.with(ctx, there, here, commit)
+		next, err := s.withNote(ctx, remoteNotes, localNotes, commit)
 		if err != nil {
 			return err
 		}
-		if next != there {
-			err = s.Talk.Push(ctx, git.TransferTime, s.Remote, git.Edit{Ref: Ref, Old: there, New: next})
+		if next != remoteNotes {
+			err = s.RemoteGit.Push(ctx, git.TransferTime, s.Remote, git.Edit{Ref: Ref, Old: remoteNotes, New: next})
 		}
 		switch {
 		case errors.Is(err, git.ErrMoved):
@@ -184,9 +184,9 @@ func (s Store) Share(ctx context.Context, commit string) error {
 		case err != nil:
 			return err
 		}
-		all, err := s.join(ctx, here, next)
-		if err == nil && all != here {
-			err = s.move(ctx, here, all)
+		all, err := s.joinNotes(ctx, localNotes, next)
+		if err == nil && all != localNotes {
+			err = s.moveRef(ctx, localNotes, all)
 		}
 		if !errors.Is(err, git.ErrMoved) {
 			return err
@@ -195,39 +195,39 @@ func (s Store) Share(ctx context.Context, commit string) error {
 	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)
 }
 
-// with returns a notes commit on top of there that also has the lines of the commit's note here.
-func (s Store) with(ctx context.Context, there, here, commit string) (string, error) {
-	text, err := s.Read(ctx, here, commit)
+// withNote returns a notes commit on top of remoteNotes that also has the lines of the commit's note in localNotes.
+func (s Store) withNote(ctx context.Context, remoteNotes, localNotes, commit string) (string, error) {
+	text, err := s.Read(ctx, localNotes, commit)
 	if err != nil {
 		return "", err
 	}
-	tree, err := s.put(ctx, there, commit, text)
+	tree, err := s.addLines(ctx, remoteNotes, commit, text)
 	if err != nil || tree == "" {
-		return there, err
+		return remoteNotes, err
 	}
 	var parents []string
-	if there != "" {
-		parents = []string{there}
+	if remoteNotes != "" {
+		parents = []string{remoteNotes}
 	}
 	return s.Objects.Commit(tree, parents, "note on "+commit, time.Now())
 }
 
-// join returns a notes commit with all notes of both, on top of both.
-func (s Store) join(ctx context.Context, here, there string) (string, error) {
-	if there == "" || here == there {
-		return here, nil
+// joinNotes returns a notes commit with all notes of both, on top of both.
+func (s Store) joinNotes(ctx context.Context, localNotes, remoteNotes string) (string, error) {
+	if remoteNotes == "" || localNotes == remoteNotes {
+		return localNotes, nil
 	}
-	if newer, err := s.Git.Contains(ctx, here, there); newer || err != nil {
-		return here, err
+	if newer, err := s.Git.Contains(ctx, localNotes, remoteNotes); newer || err != nil {
+		return localNotes, err
 	}
-	if older, err := s.Git.Contains(ctx, there, here); older || err != nil {
-		return there, err
+	if older, err := s.Git.Contains(ctx, remoteNotes, localNotes); older || err != nil {
+		return remoteNotes, err
 	}
 	// Add the remote's notes since the last join to those here. The first time, add the local notes to the remote's.
-	onto, from := here, there
-	since, err := s.Git.Out(ctx, "merge-base", here, there)
+	onto, from := localNotes, remoteNotes
+	since, err := s.Git.Out(ctx, "merge-base", localNotes, remoteNotes)
 	if git.ExitCode(err) == 1 {
-		onto, from, since = there, here, there
+		onto, from, since = remoteNotes, localNotes, remoteNotes
 	} else if err != nil {
 		return "", err
 	}
@@ -249,7 +249,7 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		tree, err := s.put(ctx, at, commit, text)
+		tree, err := s.addLines(ctx, at, commit, text)
 		if err != nil {
 			return "", err
 		}
@@ -257,16 +257,16 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 			at = tree
 		}
 	}
-	trees, err := s.Git.IDs(ctx, []string{at + "^{tree}", there + "^{tree}"})
+	trees, err := s.Git.IDs(ctx, []string{at + "^{tree}", remoteNotes + "^{tree}"})
 	if err != nil || trees[0] == trees[1] {
-		return there, err
+		return remoteNotes, err
 	}
-	return s.Objects.Commit(trees[0], []string{there, here}, "notes of two repositories", time.Now())
+	return s.Objects.Commit(trees[0], []string{remoteNotes, localNotes}, "notes of two repositories", time.Now())
 }
 
-// put returns the tree of the notes at a commit with more lines added to one note, or "" if the note has them all. It
+// addLines returns the tree of the notes at a commit with more lines added to one note, or "" if the note has them all. It
 // stores the note at the path that git uses for some hundred notes, whatever its path was: git reads all paths.
-func (s Store) put(ctx context.Context, at, commit string, more []string) (string, error) {
+func (s Store) addLines(ctx context.Context, at, commit string, more []string) (string, error) {
 	old, err := s.Read(ctx, at, commit)
 	if err != nil {
 		return "", err
@@ -335,8 +335,8 @@ func (s Store) write(ctx context.Context, all entries) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// fanned returns the path of a commit's note inside fan nested folders.
-func fanned(commit string, fan int) string {
+// fannedPath returns the path of a commit's note inside fan nested folders.
+func fannedPath(commit string, fan int) string {
 	var path strings.Builder
 	for range fan {
 		path.WriteString(commit[:2] + "/")

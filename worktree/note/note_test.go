@@ -53,7 +53,7 @@ func (s *site) clone() *site {
 func (s *site) open() {
 	common := filepath.Join(s.dir, ".git")
 	runner := git.New(s.dir).Pin(common, common, s.dir)
-	s.Store = Store{Git: runner, Objects: git.Store{Dir: filepath.Join(common, "objects")}, Talk: runner, Remote: "origin"}
+	s.Store = Store{Git: runner, Objects: git.Store{Dir: filepath.Join(common, "objects")}, RemoteGit: runner, Remote: "origin"}
 }
 
 // git runs git as the user does.

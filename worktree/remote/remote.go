@@ -29,41 +29,40 @@ type Options struct {
 
 // Remote is a remote of a clone, or none. It is safe for concurrent use.
 type Remote struct {
-	Talk git.Runner // may talk to the remote
-	here git.Runner
-	name string
-
-	objects git.Store // of the clone
+	RemoteGit git.Runner // may talk to the remote
+	git       git.Runner
+	name      string
+	objects   git.Store // of the clone
 }
 
 // Open makes a Remote for the clone that here is pinned to. Its commands run in the checkout at top, because a remote's
 // relative path starts there.
-func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
-	r := &Remote{here: here, name: o.Name, objects: o.Objects}
+func Open(ctx context.Context, local git.Runner, top string, o Options) (*Remote, error) {
+	r := &Remote{git: local, name: o.Name, objects: o.Objects}
 	if o.Name == "" {
 		return r, nil
 	}
-	ok, err := here.HasRemote(ctx, o.Name)
+	ok, err := local.HasRemote(ctx, o.Name)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, fmt.Errorf("%w %q; add it with: git remote add %s URL", git.ErrNoRemote, o.Name, o.Name)
 	}
-	config, err := here.Config(ctx)
+	config, err := local.Config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.Talk = here.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
+	r.RemoteGit = local.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).In(top).WithTries(&git.Tries{Sleep: o.Sleep})
 	if o.Credentials == nil {
 		return r, nil
 	}
-	url, err := here.RemoteURL(ctx, o.Name)
+	url, err := local.RemoteURL(ctx, o.Name)
 	if err != nil {
 		return nil, err
 	}
 	auth, err := credentials(url, o.Credentials)
-	r.Talk = r.Talk.WithAuth(auth)
+	r.RemoteGit = r.RemoteGit.WithAuth(auth)
 	return r, err
 }
 
@@ -81,7 +80,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 		names = append(names, refname.Branch(b))
 	}
 	for range fetchTries {
-		refs, err := r.Talk.RemoteRefs(ctx, r.name, names...)
+		refs, err := r.RemoteGit.RemoteRefs(ctx, r.name, names...)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +94,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 			if r.objects.Has(tip) {
 				continue
 			}
-			here, err := r.here.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
+			here, err := r.git.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
 			if err != nil && !git.Failed(err) {
 				return nil, err
 			}
@@ -106,7 +105,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 		if len(missing) == 0 {
 			return tips, nil
 		}
-		if err := incoming.Fetch(ctx, r.Talk, r.name, 0, missing...); err != nil {
+		if err := incoming.Fetch(ctx, r.RemoteGit, r.name, 0, missing...); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +114,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 
 // Branches returns the tips of the remote's branches whose names begin with prefix, by ref.
 func (r *Remote) Branches(ctx context.Context, prefix string) (map[string]string, error) {
-	return r.Talk.RemoteRefs(ctx, r.name, refname.Branch(prefix)+"*")
+	return r.RemoteGit.RemoteRefs(ctx, r.name, refname.Branch(prefix)+"*")
 }
 
 // Push moves a branch. It succeeds if the branch is already there.
@@ -126,19 +125,19 @@ func (r *Remote) Push(ctx context.Context, move git.Edit) error {
 	if !git.IsObject(move.New) {
 		return fmt.Errorf("%q is not a commit", move.New)
 	}
-	err := r.Talk.Push(ctx, git.TransferTime, r.name, move)
+	err := r.RemoteGit.Push(ctx, git.TransferTime, r.name, move)
 	if errors.Is(err, git.ErrStale) {
 		return fmt.Errorf("%w: %w", git.ErrRemote, err)
 	}
 	return err
 }
 
-// Answers returns a digest of the configuration that determines the remote's address and transport.
-func (r *Remote) Answers(ctx context.Context) (string, error) {
+// ConfigDigest returns a digest of the configuration that determines the remote's address and transport.
+func (r *Remote) ConfigDigest(ctx context.Context) (string, error) {
 	if r.name == "" {
 		return "", nil
 	}
-	config, err := r.here.Config(ctx)
+	config, err := r.git.Config(ctx)
 	if err != nil {
 		return "", err
 	}

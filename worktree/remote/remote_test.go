@@ -38,7 +38,7 @@ func TestSSHCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Talk.RemoteRefs(t.Context(), "origin"); err == nil {
+	if _, err := r.RemoteGit.RemoteRefs(t.Context(), "origin"); err == nil {
 		t.Error("a program that is no ssh has answered")
 	}
 	if _, err := os.Stat(marker); err != nil {

@@ -35,9 +35,9 @@ func (o Options) Replay(ctx context.Context, base string, commits []string, pare
 		return "", nil, err
 	}
 	r := &replay{
-		Options: o, git: o.Git.Borrowing(o.Scratch),
+		Options: o, git: o.Git.WithAlternate(o.Scratch),
 		scratch:   git.Store{Dir: o.Scratch, SHA256: o.Objects.SHA256},
-		committer: fmt.Sprintf("%s <%s> %d %s", clean(o.Name), clean(o.Email), o.Now.Unix(), o.Now.Format("-0700")),
+		committer: fmt.Sprintf("%s <%s> %d %s", cleanIdent(o.Name), cleanIdent(o.Email), o.Now.Unix(), o.Now.Format("-0700")),
 	}
 	names := []string{base}
 	for _, c := range commits {
@@ -50,7 +50,7 @@ func (o Options) Replay(ctx context.Context, base string, commits []string, pare
 	for _, c := range commits {
 		if p := parents[c]; len(p) == 1 && p[0] == tip {
 			tip = c
-		} else if tip, err = r.one(ctx, c, p, tip); err != nil {
+		} else if tip, err = r.replayCommit(ctx, c, p, tip); err != nil {
 			return "", nil, err
 		}
 		renamed[c] = tip
@@ -66,31 +66,33 @@ type replay struct {
 	objects   map[string]string
 }
 
-// clean removes characters that would end a name in a commit.
-func clean(name string) string { return strings.NewReplacer("<", "", ">", "", "\n", " ").Replace(name) }
+// cleanIdent removes characters that would end a name in a commit.
+func cleanIdent(name string) string {
+	return strings.NewReplacer("<", "", ">", "", "\n", " ").Replace(name)
+}
 
-// one replays a commit onto at. It returns at if the commit has no changes left.
-func (r *replay) one(ctx context.Context, commit string, parents []string, at string) (string, error) {
-	before, err := r.scratch.Write("tree", nil)
+// replayCommit replays a commit onto newParent. It returns newParent if the commit has no changes left.
+func (r *replay) replayCommit(ctx context.Context, commit string, parents []string, newParent string) (string, error) {
+	oldParentTree, err := r.scratch.Write("tree", nil)
 	if err != nil {
 		return "", err
 	}
 	if len(parents) > 0 {
-		before = treeOf(r.objects[parents[0]])
+		oldParentTree = treeOf(r.objects[parents[0]])
 	}
-	ours, after := treeOf(r.objects[at]), treeOf(r.objects[commit])
-	if ours == "" || after == "" || before == "" {
+	newParentTree, oldTree := treeOf(r.objects[newParent]), treeOf(r.objects[commit])
+	if newParentTree == "" || oldTree == "" || oldParentTree == "" {
 		return "", fmt.Errorf("commit %s or one of its parents is missing", git.Short(commit))
 	}
-	parent, err := r.scratch.Commit(before, nil, "before", r.Now)
+	parent, err := r.scratch.Commit(oldParentTree, nil, "before", r.Now)
 	if err != nil {
 		return "", err
 	}
-	left, err := r.scratch.Commit(ours, []string{parent}, "ours", r.Now)
+	left, err := r.scratch.Commit(newParentTree, []string{parent}, "ours", r.Now)
 	if err != nil {
 		return "", err
 	}
-	right, err := r.scratch.Commit(after, []string{parent}, "replayed", r.Now)
+	right, err := r.scratch.Commit(oldTree, []string{parent}, "replayed", r.Now)
 	if err != nil {
 		return "", err
 	}
@@ -100,10 +102,10 @@ func (r *replay) one(ctx context.Context, commit string, parents []string, at st
 		return "", err
 	case names != "":
 		return "", &ConflictError{names}
-	case tree == ours && before != after:
-		return at, nil
+	case tree == newParentTree && oldParentTree != oldTree:
+		return newParent, nil
 	}
-	object := replayed(r.objects[commit], tree, at, r.committer)
+	object := replayedObject(r.objects[commit], tree, newParent, r.committer)
 	name, err := r.Objects.Write("commit", []byte(object))
 	r.objects[name] = object
 	return name, err
@@ -115,8 +117,8 @@ func treeOf(object string) string {
 	return strings.TrimPrefix(line, "tree ")
 }
 
-// replayed returns a commit object with another tree, parent and committer, and without its signature.
-func replayed(object, tree, parent, committer string) string {
+// replayedObject returns a commit object with another tree, parent and committer, and without its signature.
+func replayedObject(object, tree, parent, committer string) string {
 	header, text, _ := strings.Cut(object, "\n\n")
 	lines := []string{"tree " + tree, "parent " + parent}
 	for _, line := range message.Unsigned(strings.Split(header, "\n")) {

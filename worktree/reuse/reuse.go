@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	idle = 300 * time.Millisecond // how long an idle process is kept: longer than most gaps in a run without slow steps
-	life = 10 * time.Second       // maximum age of a reused process: git reads its configuration and the format of the refs only once
+	idleTimeout = 300 * time.Millisecond // how long an idle process is kept: longer than most gaps in a run without slow steps
+	maxAge      = 10 * time.Second       // maximum age of a reused process: git reads its configuration and the format of the refs only once
 )
 
 // ErrEnded means that a process ended without an error in the middle of a transaction.
@@ -35,8 +35,8 @@ type Processes struct {
 
 // process belongs to the caller that has taken it.
 type process struct {
-	kind    []string // the kind passed to Transact
-	born    time.Time
+	key     []string // the kind passed to Transact
+	started time.Time
 	in      *io.PipeWriter
 	answers chan string
 	ended   chan error // the result of Run
@@ -51,7 +51,7 @@ func (k *Processes) Transact(ctx context.Context, kind []string, run Run, comman
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	p := k.take(kind)
+	p := k.acquire(kind)
 	if p == nil {
 		p = start(kind, run)
 	}
@@ -61,16 +61,16 @@ func (k *Processes) Transact(ctx context.Context, kind []string, run Run, comman
 		_, err = p.transact(ctx, commands)
 	}
 	if err == nil {
-		k.put(p)
+		k.release(p)
 	}
 	return err
 }
 
-func (k *Processes) take(kind []string) *process {
+func (k *Processes) acquire(kind []string) *process {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.idle
-	if p == nil || !slices.Equal(p.kind, kind) {
+	if p == nil || !slices.Equal(p.key, kind) {
 		return nil
 	}
 	k.idle = nil
@@ -78,16 +78,16 @@ func (k *Processes) take(kind []string) *process {
 	return p
 }
 
-// put keeps the process for reuse.
-func (k *Processes) put(p *process) {
+// release keeps the process for reuse.
+func (k *Processes) release(p *process) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.idle != nil || time.Since(p.born) > life {
+	if k.idle != nil || time.Since(p.started) > maxAge {
 		_ = p.in.Close() // always nil
 		return
 	}
 	k.idle = p
-	p.expire = time.AfterFunc(idle, func() {
+	p.expire = time.AfterFunc(idleTimeout, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.idle == p {
@@ -101,7 +101,7 @@ func start(kind []string, run Run) *process {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	from, to := io.Pipe()
 	p := &process{
-		kind: kind, born: time.Now(), in: to, answers: make(chan string, 2), ended: make(chan error, 1), cancel: cancel,
+		key: kind, started: time.Now(), in: to, answers: make(chan string, 2), ended: make(chan error, 1), cancel: cancel,
 	}
 	lines := proc.NewExactLines(func(line []byte) {
 		select {

@@ -84,10 +84,10 @@ func TestEndedMeanwhile(t *testing.T) {
 	if err := k.Transact(t.Context(), nil, s.run, ""); err != nil {
 		t.Fatal(err)
 	}
-	p := k.take(nil)
+	p := k.acquire(nil)
 	_ = p.in.Close()
 	p.ended <- <-p.ended
-	k.put(p)
+	k.release(p)
 	if err := k.Transact(t.Context(), nil, s.run, ""); err != nil || s.starts.Load() != 2 || s.done.Load() != 2 {
 		t.Errorf("%v, %d starts, %d transactions", err, s.starts.Load(), s.done.Load())
 	}

@@ -36,29 +36,29 @@ type Span struct {
 	Controls  map[string]bool     // commits with control characters in message or names
 	People    []Person            // each once
 
-	named   map[Person]bool   // set of People
-	trees   map[string]string // trees of the tip and of the commits where the span begins
-	foreign bool              // a commit is in another encoding than UTF-8
+	named            map[Person]bool   // set of People
+	trees            map[string]string // trees of the tip and of the commits where the span begins
+	hasOtherEncoding bool              // a commit is in another encoding than UTF-8
 }
 
 // Reader reads spans of one repository, and caches recent short ones: commits do not change.
 type Reader struct {
 	Git git.Runner
 
-	mu   sync.Mutex
-	kept map[[2]string]Span // guarded by mu
+	mu    sync.Mutex
+	cache map[[2]string]Span // guarded by mu
 }
 
 const (
-	keptSpans   = 64
-	keptCommits = 500 // and people, in one span
+	maxCachedSpans   = 64
+	maxCachedCommits = 500 // and people, in one span
 )
 
-// fields is the number of fields in the format of a commit.
-const fields = 9
+// commitFields is the number of fields in the format of a commit.
+const commitFields = 9
 
-// people is the part of the format that names people.
-const people = "%an <%ae>%x1f%cn <%ce>%x1f%(trailers:only,unfold,separator=%x1e)"
+// peopleFormat is the part of the format that names people.
+const peopleFormat = "%an <%ae>%x1f%cn <%ce>%x1f%(trailers:only,unfold,separator=%x1e)"
 
 // Read lists the commits of tip that are neither in base nor in others.
 func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (Span, error) {
@@ -66,7 +66,7 @@ func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (
 	if base == tip {
 		return s, nil
 	}
-	if known, ok := r.known(base, tip); ok && len(others) == 0 {
+	if known, ok := r.lookup(base, tip); ok && len(others) == 0 {
 		return known, nil
 	}
 	commits := []string{"--end-of-options", base + ".." + tip}
@@ -74,57 +74,57 @@ func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (
 		commits = append(commits, "^"+other)
 	}
 	// Without an output encoding, git prints the message as it is stored.
-	format := "--format=%m%H%x00%T%x00%P%x00%e%x00" + strings.ReplaceAll(people, "%x1f", "%x00") + "%x00%s%x00%B"
-	args := append(log(), "-z", "--encoding=", format, "--topo-order", "--reverse", "--boundary")
+	format := "--format=%m%H%x00%T%x00%P%x00%e%x00" + strings.ReplaceAll(peopleFormat, "%x1f", "%x00") + "%x00%s%x00%B"
+	args := append(logArgs(), "-z", "--encoding=", format, "--topo-order", "--reverse", "--boundary")
 	// Read one message at a time: all together may be long.
 	if err := r.Git.Read(ctx, "", s.parse, slices.Concat(args, commits, []string{"--"})...); err != nil {
 		return Span{}, fmt.Errorf("list commits: %w", err)
 	}
-	if len(others) == 0 && len(s.Commits)+len(s.People) <= keptCommits {
-		r.keep(s)
+	if len(others) == 0 && len(s.Commits)+len(s.People) <= maxCachedCommits {
+		r.store(s)
 	}
 	return s, nil
 }
 
-func log() []string {
+func logArgs() []string {
 	return []string{"log", "--no-color", "--no-decorate", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-ext-diff",
 		"--no-textconv", "--no-patch"}
 }
 
-func (r *Reader) known(base, tip string) (Span, bool) {
+func (r *Reader) lookup(base, tip string) (Span, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, ok := r.kept[[2]string{base, tip}]
+	s, ok := r.cache[[2]string{base, tip}]
 	return s, ok
 }
 
-func (r *Reader) keep(s Span) {
+func (r *Reader) store(s Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.kept == nil || len(r.kept) >= keptSpans {
-		r.kept = map[[2]string]Span{}
+	if r.cache == nil || len(r.cache) >= maxCachedSpans {
+		r.cache = map[[2]string]Span{}
 	}
-	r.kept[[2]string{s.Base, s.Tip}] = s
+	r.cache[[2]string{s.Base, s.Tip}] = s
 }
 
 // People lists the people named by the commits that are in tip and not in base.
 func (r *Reader) People(ctx context.Context, base, tip string) ([]Person, error) {
 	s, err := r.Read(ctx, base, tip)
-	if err != nil || !s.foreign {
+	if err != nil || !s.hasOtherEncoding {
 		return s.People, err
 	}
 	s.People, s.named = nil, map[Person]bool{} // do not change the cached span
 	err = r.Git.Lines(ctx, func(line []byte) {
 		if parts := strings.SplitN(string(line), "\x1f", 3); len(parts) == 3 {
-			s.name(parts[0], parts[1], parts[2])
+			s.addPeople(parts[0], parts[1], parts[2])
 		}
-	}, append(log(), "--encoding=UTF-8", "--format="+people, "--end-of-options", base+".."+tip, "--")...)
+	}, append(logArgs(), "--encoding=UTF-8", "--format="+peopleFormat, "--end-of-options", base+".."+tip, "--")...)
 	return s.People, err
 }
 
 // Related reports whether two commits have a common ancestor. Otherwise no branch can be merged into the other.
 func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
-	if s, ok := r.known(a, b); ok && s.trees[a] != "" {
+	if s, ok := r.lookup(a, b); ok && s.trees[a] != "" {
 		return true, nil
 	}
 	return r.Git.Yes(ctx, "merge-base", "--end-of-options", a, b)
@@ -132,7 +132,7 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 
 // Fork returns the commit at which tip forked from base.
 func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
-	if s, ok := r.known(base, tip); ok && s.trees[base] != "" {
+	if s, ok := r.lookup(base, tip); ok && s.trees[base] != "" {
 		return base, nil
 	}
 	fork, err := r.Git.Out(ctx, "merge-base", "--end-of-options", base, tip)
@@ -142,7 +142,7 @@ func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
 // Unchanged reports whether the files of tip equal those of the commit at which it forked from base. If they have no common
 // history, it returns git's error, with an exit status other than 0 and 1.
 func (r *Reader) Unchanged(ctx context.Context, base, tip string) (bool, error) {
-	if s, ok := r.known(base, tip); ok && s.trees[base] != "" { // it forked at base
+	if s, ok := r.lookup(base, tip); ok && s.trees[base] != "" { // it forked at base
 		return s.trees[base] == s.trees[tip], nil
 	}
 	return r.Git.Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base+"..."+tip, "--")
@@ -153,7 +153,7 @@ func (s *Span) parse(r *bufio.Reader) error {
 	s.Parents, s.Acting, s.Controls, s.trees = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.named = map[Person]bool{}
 	for {
-		var parts [fields]string // no field contains the byte that ends it
+		var parts [commitFields]string // no field contains the byte that ends it
 		for i := range parts {
 			part, err := r.ReadString(0)
 			if errors.Is(err, io.EOF) && i == 0 && part == "" {
@@ -164,14 +164,14 @@ func (s *Span) parse(r *bufio.Reader) error {
 			}
 			parts[i] = strings.TrimSuffix(part, "\x00")
 		}
-		if err := s.add(parts); err != nil {
+		if err := s.addCommit(parts); err != nil {
 			return err
 		}
 	}
 }
 
-// add adds one commit of git log.
-func (s *Span) add(parts [fields]string) error {
+// addCommit adds one commit of git log.
+func (s *Span) addCommit(parts [commitFields]string) error {
 	name := parts[0][min(1, len(parts[0])):]
 	if !git.IsObject(name) {
 		return fmt.Errorf("git log: cannot read commit %q", git.Printable(parts[0][:min(len(parts[0]), 100)]))
@@ -185,15 +185,15 @@ func (s *Span) add(parts [fields]string) error {
 	}
 	s.Commits = append(s.Commits, Commit{SHA: name, Subject: message.Clip(parts[7])})
 	s.Parents[name] = strings.Fields(parts[2])
-	s.foreign = s.foreign || parts[3] != "" && !strings.EqualFold(parts[3], "utf-8")
-	s.name(parts[4], parts[5], parts[6])
+	s.hasOtherEncoding = s.hasOtherEncoding || parts[3] != "" && !strings.EqualFold(parts[3], "utf-8")
+	s.addPeople(parts[4], parts[5], parts[6])
 	s.Acting[name] = message.Acts(parts[3], parts[8])
 	s.Controls[name] = message.Controls(parts[3], parts[4]+" "+parts[5], parts[8])
 	return nil
 }
 
-// name adds the people of one commit.
-func (s *Span) name(author, committer, trailers string) {
+// addPeople adds the people of one commit.
+func (s *Span) addPeople(author, committer, trailers string) {
 	add := func(role, name string) {
 		if p := (Person{strings.Clone(role), strings.Clone(name)}); !s.named[p] { // each once: an agent may name any number
 			s.named[p] = true
@@ -225,9 +225,9 @@ func (s Span) Reach(from string) map[string]bool {
 	return seen
 }
 
-// edge reports whether the span proves that commit is in the tip's history: it is the tip, a commit of the span, or a
-// parent of one.
-func (s Span) edge(commit string) bool {
+// provesContains reports whether the span proves that commit is in the tip's history: it is the tip, a commit of the span,
+// or a parent of one.
+func (s Span) provesContains(commit string) bool {
 	if commit == s.Tip || s.Parents[commit] != nil {
 		return true
 	}
@@ -241,7 +241,7 @@ func (s Span) edge(commit string) bool {
 
 // Has reports whether the span's tip contains commit. It only runs git if the span does not prove it.
 func (r *Reader) Has(ctx context.Context, s Span, commit string) (bool, error) {
-	if s.edge(commit) {
+	if s.provesContains(commit) {
 		return true, nil
 	}
 	return r.Git.Contains(ctx, s.Tip, commit)

@@ -45,22 +45,22 @@ func Find(ctx context.Context, root string, p git.Location) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("mark the repository: %w", err)
 	}
-	me := owner{mark: mark, common: p.Common, state: filepath.Join(root, name(p.Common, mark))}
+	self := owner{mark: mark, common: p.Common, state: filepath.Join(root, folderName(p.Common, mark))}
 	for _, o := range all {
 		if o.mark == mark && o.common == p.Common {
 			return o.state, nil
 		}
 	}
 	for _, o := range all {
-		if o.state == me.state { // the folder belongs to another repository, which was moved
-			me.state += "-" + rand.Text()[:8]
+		if o.state == self.state { // the folder belongs to another repository, which was moved
+			self.state += "-" + rand.Text()[:8]
 		}
-		if was, err := readMark(o.common); o.mark == mark && mark != "" && was != mark && err == nil {
-			me.state = o.state // this repository was moved from there
+		if previousMark, err := readMark(o.common); o.mark == mark && mark != "" && previousMark != mark && err == nil {
+			self.state = o.state // this repository was moved from there
 			break
 		}
 	}
-	return me.state, me.save()
+	return self.state, self.save()
 }
 
 // Open makes a state folder for the repository, with subfolders, and returns its path with links resolved, as git prints
@@ -76,7 +76,7 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	if err := own(ctx, dir, p); err != nil {
+	if err := setOwner(ctx, dir, p); err != nil {
 		return "", err
 	}
 	for _, f := range folders {
@@ -87,25 +87,25 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 	return dir, nil
 }
 
-// own makes the repository the owner of a state folder that has none.
-func own(ctx context.Context, state string, p git.Location) error {
-	was, err := readOwner(filepath.Join(state, ownerFile))
+// setOwner makes the repository the owner of a state folder that has none.
+func setOwner(ctx context.Context, state string, p git.Location) error {
+	previous, err := readOwner(filepath.Join(state, ownerFile))
 	owned := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state folder %s: read its owner: %w", state, err)
 	}
 	mark, err := readMark(p.Common)
 	if err == nil && mark == "" {
-		mark, err = makeMark(ctx, p, []owner{was})
+		mark, err = makeMark(ctx, p, []owner{previous})
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("mark the repository: %w", err)
 	case !owned:
 		return owner{mark: mark, common: p.Common, state: state}.save()
-	case was.mark != mark || mark == "" && was.common != p.Common:
+	case previous.mark != mark || mark == "" && previous.common != p.Common:
 		return fmt.Errorf("state folder %s belongs to another repository, %s; this one, %s, needs a folder of its own",
-			state, was.common, p.Common)
+			state, previous.common, p.Common)
 	}
 	return nil
 }
@@ -150,8 +150,8 @@ func (o owner) save() error {
 	return nil
 }
 
-// name returns a name that is readable, path-safe and unique on this host.
-func name(common, mark string) string {
+// folderName returns a name that is readable, path-safe and unique on this host.
+func folderName(common, mark string) string {
 	name := filepath.Base(common)
 	if name == ".git" {
 		name = filepath.Base(filepath.Dir(common))
@@ -172,8 +172,8 @@ const markFile = "ralph-id"
 // readMark reads a repository's mark, or "" if it is missing or incomplete.
 func readMark(common string) (string, error) {
 	content, _, err := git.ReadRegular(filepath.Join(common, markFile))
-	mark, whole := strings.CutSuffix(string(content), "\n")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (!whole || len(mark) != len(rand.Text())) {
+	mark, complete := strings.CutSuffix(string(content), "\n")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (!complete || len(mark) != len(rand.Text())) {
 		return "", nil
 	}
 	return mark, err

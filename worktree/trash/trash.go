@@ -19,24 +19,24 @@ import (
 // Bin is a folder of things to delete. Deletion runs in the background until it is complete or the process ends; the next
 // process that calls Empty continues it. Several processes may share the folder.
 type Bin struct {
-	dir    string
-	log    *slog.Logger
-	wait   time.Duration      // how long Put waits, so that usually nothing is left; Empty waits a tenth of it
-	remove func(string) error // deletes a folder
+	dir     string
+	log     *slog.Logger
+	maxWait time.Duration      // how long Put waits, so that usually nothing is left; Empty waits a tenth of it
+	remove  func(string) error // deletes a folder
 
 	freeing atomic.Int64 // number of deletions in progress
 }
 
 // New returns the bin in an existing folder.
 func New(dir string, log *slog.Logger) *Bin {
-	return &Bin{dir: dir, log: log, wait: 10 * time.Second, remove: disk.RemoveAll}
+	return &Bin{dir: dir, log: log, maxWait: 10 * time.Second, remove: disk.RemoveAll}
 }
 
 // Put moves folders, which need not exist, into the bin and begins to delete them. It moves each by one rename, so that
 // nobody takes a half-deleted folder for a complete one.
 func (b *Bin) Put(name string, folders ...string) error {
 	var moved []string
-	defer func() { b.delete(moved, b.wait) }()
+	defer func() { b.delete(moved, b.maxWait) }()
 	for _, from := range folders {
 		to := filepath.Join(b.dir, name+"-"+rand.Text())
 		_ = os.Mkdir(b.dir, 0o700) // somebody may have deleted it
@@ -63,7 +63,7 @@ func (b *Bin) Empty() {
 	for _, e := range entries {
 		left = append(left, filepath.Join(b.dir, e.Name()))
 	}
-	b.delete(left, b.wait/10)
+	b.delete(left, b.maxWait/10)
 }
 
 // Freeing reports whether a deletion is running, so that disk space will be freed.

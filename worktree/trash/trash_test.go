@@ -19,7 +19,7 @@ func slow(t *testing.T, dir string) (b *Bin, begun, end chan string) {
 	t.Helper()
 	begun, end = make(chan string), make(chan string)
 	b = New(dir, slog.New(slog.DiscardHandler))
-	b.wait = time.Millisecond
+	b.maxWait = time.Millisecond
 	b.remove = func(dir string) error {
 		begun <- dir
 		<-end

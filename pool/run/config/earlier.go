@@ -7,9 +7,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Had returns the sandbox provider of an earlier run if it differs from the present one; nil: it is the same, or unknown. Only
-// other packages of this module use it.
-func (c *Config) Had(ctx context.Context, run string) (sandboxes.Provider, error) {
+// EarlierProvider returns the sandbox provider of an earlier run if it differs from the present one; nil: it is the same, or
+// unknown. Only other packages of this module use it.
+func (c *Config) EarlierProvider(ctx context.Context, run string) (sandboxes.Provider, error) {
 	rec, err := journal.Lookup(ctx, c.Store, c.Name, run)
 	if err != nil || rec == nil || rec.Sandbox == c.Sandboxes.Name() {
 		return nil, err

@@ -29,15 +29,15 @@ type Source struct {
 
 // Stamp numbers and redacts an event.
 func (s *Source) Stamp(e journal.Event) journal.Event {
-	e.Seq, e.PID, e.Pool = s.next(0), os.Getpid(), s.Pool
+	e.Seq, e.PID, e.Pool = s.nextAfter(0), os.Getpid(), s.Pool
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
 	return report.RedactedEvent(e, s.Secrets)
 }
 
-// next returns a number that is higher than all earlier ones and than the argument.
-func (s *Source) next(than uint64) uint64 {
+// nextAfter returns a number that is higher than all earlier ones and than the argument.
+func (s *Source) nextAfter(than uint64) uint64 {
 	for {
 		now := s.last.Load()
 		if next := max(now, than) + 1; s.last.CompareAndSwap(now, next) {
@@ -52,7 +52,7 @@ type Log struct {
 	run    journal.Run
 	log    *slog.Logger
 	folder *journal.Folder // nil: it did not open
-	shows  report.Loops
+	loops  report.Loops
 	events sync.Mutex // held during a delivery, so that events are in the order of their numbers
 	latest atomic.Pointer[journal.Event]
 	news   chan struct{}
@@ -117,7 +117,7 @@ func (l *Log) Observe(e loop.Event, at journal.Place) {
 	if l.Loop != nil {
 		l.Loop(e)
 	}
-	if out, ok := l.shows.Event(e); ok {
+	if out, ok := l.loops.Event(e); ok {
 		out.Place = at
 		l.Emit(out)
 	}
@@ -134,7 +134,7 @@ func (l *Log) Deliver(e journal.Event) {
 	l.events.Lock()
 	defer l.events.Unlock()
 	if last := l.folder.Last(); e.Seq <= last { // another event was faster, or came from a process that has died
-		e.Seq = l.source.next(last)
+		e.Seq = l.source.nextAfter(last)
 	}
 	if err := l.folder.Append(e); err != nil {
 		l.log.Debug("event not written", "error", err)

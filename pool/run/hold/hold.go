@@ -56,22 +56,22 @@ func (c *Claim) Held() bool { return !c.cfg.Stop.Is(journal.StopClaimLost) }
 func (c *Claim) Valid() bool { return c.Held() && !c.expired() }
 
 // MayAct reports whether the run may act outward. It renews an expired claim.
-func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.fence(ctx) }
+func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.renewToAct(ctx) }
 
 // MayPublish reports whether the run may publish. pushFirst means that publishing begins with a Push, and that nothing leaves the
 // run's own branch before it.
 func (c *Claim) MayPublish(ctx context.Context, pushFirst bool) bool {
-	if pushFirst && c.joined() {
+	if pushFirst && c.movesWithBranch() {
 		return c.Held()
 	}
-	return c.fence(ctx)
+	return c.renewToAct(ctx)
 }
 
 // Lost reports whether err, from an outward effect, means that the claim is lost. If so, it stops the run.
 func (c *Claim) Lost(err error) bool {
 	lost := errors.Is(err, worktree.ErrLost)
 	if lost {
-		c.lose()
+		c.stopRun()
 	}
 	return lost
 }
@@ -95,16 +95,16 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 			c.cfg.Log.Warn("claim not renewed", "error", err)
 		}
 		if c.expired() {
-			c.lose()
+			c.stopRun()
 			return true
 		}
 	}
 	return false
 }
 
-// fence renews the claim. If the claim is lost, it stops the run and returns false. After any other failure the claim stays valid
-// until it expires. A renewal that succeeds only after the expiry does not keep the claim.
-func (c *Claim) fence(ctx context.Context) bool {
+// renewToAct renews the claim. If the claim is lost, it stops the run and returns false. After any other failure the claim
+// stays valid until it expires. A renewal that succeeds only after the expiry does not keep the claim.
+func (c *Claim) renewToAct(ctx context.Context) bool {
 	if !c.Held() {
 		return false
 	}
@@ -113,7 +113,7 @@ func (c *Claim) fence(ctx context.Context) bool {
 		return false
 	}
 	if c.expired() {
-		c.lose()
+		c.stopRun()
 		return false
 	}
 	if err != nil {
@@ -125,8 +125,8 @@ func (c *Claim) fence(ctx context.Context) bool {
 // expired reports whether another process may take the claim.
 func (c *Claim) expired() bool { return c.ref.Left() <= 0 }
 
-// lose stops the run.
-func (c *Claim) lose() { c.cfg.Stop.Stop(halt.Error(journal.StopClaimLost, "")) }
+// stopRun stops the run.
+func (c *Claim) stopRun() { c.cfg.Stop.Stop(halt.Error(journal.StopClaimLost, "")) }
 
-// joined reports whether branch and claim move in one step.
-func (c *Claim) joined() bool { return c.cfg.Kind == journal.KindIssue && !c.cfg.Shared }
+// movesWithBranch reports whether branch and claim move in one step.
+func (c *Claim) movesWithBranch() bool { return c.cfg.Kind == journal.KindIssue && !c.cfg.Shared }

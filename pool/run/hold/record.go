@@ -40,7 +40,7 @@ type Pusher interface {
 // Push pushes the branch. If the claim is the issue's own, the same step records the run's result in the claim, so that the next
 // holder pays no agent for it again. left has what is still to be reported; nil: more is to be published first.
 func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left *report.Pending) error {
-	if !c.joined() {
+	if !c.movesWithBranch() {
 		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{})
 	}
 	if left == nil {
@@ -68,28 +68,30 @@ func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pe
 
 // pending returns the claim's record while the run's outcome is still to be reported.
 func (c *Claim) pending(run journal.Record, left report.Pending) (record worktree.ClaimRecord, err error) {
-	record = c.left(run)
+	record = c.finalRecord(run)
 	record.Pending, err = json.Marshal(left)
 	return record, err
 }
 
-// left returns the claim's record that remains after the run.
-func (c *Claim) left(run journal.Record) worktree.ClaimRecord { return tally.Left(c.ref.Record(), run) }
+// finalRecord returns the claim's record that remains after the run.
+func (c *Claim) finalRecord(run journal.Record) worktree.ClaimRecord {
+	return tally.Left(c.ref.Record(), run)
+}
 
 // End gives the claim up, unless it belongs to another run. The record of an issue remains: it keeps the issue's limits on every
 // machine, and keeps clones whose backlog does not show the outcome yet from working the issue again.
 func (c *Claim) End(ctx context.Context, run journal.Record) error {
 	switch {
 	case c.cfg.Shared:
-		record := c.left(run)
+		record := c.finalRecord(run)
 		record.Finished = run.Verdict.Final
 		return c.ref.SetRecord(ctx, record)
 	case c.cfg.Kind != journal.KindIssue:
 		return c.ref.Release(ctx)
 	case run.Verdict.Final:
-		return c.ref.Finish(ctx, c.left(run))
+		return c.ref.Finish(ctx, c.finalRecord(run))
 	}
-	return c.ref.End(ctx, c.left(run))
+	return c.ref.End(ctx, c.finalRecord(run))
 }
 
 // Leave gives the claim up for the next sweep: for the duration ttl only this run may take it. It does nothing if the claim

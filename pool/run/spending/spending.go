@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	bookings = 8                // approximate number of bookings before the run's budget is spent
-	wait     = 10 * time.Second // for the remote; after that the claim's next renewal writes the record
+	bookings      = 8                // approximate number of bookings before the run's budget is spent
+	recordTimeout = 10 * time.Second // for the remote; after that the claim's next renewal writes the record
 )
 
 // Account has the budgets of one run and counts its usage. Its unexported fields belong to the run's goroutine.
@@ -54,7 +54,7 @@ func (a *Account) Book(meter *gateway.Meter, used agents.Usage) {
 	}
 	step := agents.Usage{Input: (a.Issue.Tokens + bookings - 1) / bookings, CostUSD: a.Issue.CostUSD / bookings}
 	a.booking = gateway.NewBooking(used.Less(a.counted), step, func(ctx context.Context, sum agents.Usage) error {
-		ctx, cancel := context.WithTimeout(ctx, wait)
+		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 		err := a.Claim.Spend(ctx, a.Run, sum)
 		if err != nil && !errors.Is(err, worktree.ErrLost) {
@@ -81,7 +81,7 @@ func (a *Account) Record(ctx context.Context, used agents.Usage) {
 	if a.Run.Kind != journal.KindIssue || !a.Claim.Held() || used == (agents.Usage{}) {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, wait)
+	limited, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	if err := a.Claim.Spend(limited, a.Run, a.booking.AtLeast(used)); err != nil && ctx.Err() == nil { // the end of the claim records it, too
 		a.Log.Warn("spend not recorded on the claim", "error", err)

@@ -26,7 +26,7 @@ type Maker struct {
 // branch may be old. there has the remote's tips of that branch and of the others; nil: the remote was not asked.
 func (m *Maker) Base(ctx context.Context, others ...string) (base worktree.Base, there map[string]string, err error) {
 	c := m.Config
-	defer workspace.Await(ctx, "fetching "+cmp.Or(c.Base, "the base")+" from")()
+	defer workspace.BeginWait(ctx, "fetching "+cmp.Or(c.Base, "the base")+" from")()
 	base, err = c.Repo.Base(ctx, c.Base)
 	remote := c.Repo.Remote()
 	if err != nil || remote == "" || c.Publish == journal.PublishMerge || c.Publish == journal.PublishNone {
@@ -68,7 +68,7 @@ func (m *Maker) Make(
 	if err != nil {
 		return nil, err
 	}
-	defer workspace.Await(waiting, "fetching "+run.Branch+" from")()
+	defer workspace.BeginWait(waiting, "fetching "+run.Branch+" from")()
 	return m.Config.Repo.Add(waiting, worktree.Spec{
 		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, Without: run.Without,
 		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who, There: there,

@@ -19,9 +19,9 @@ import (
 // Life is how long files that setup has put into a worktree are used: things outside the repository change, too.
 const Life = 24 * time.Hour
 
-// mostMade is the maximum number of files and folders of a worktree that are kept, not counting those inside one of these
+// maxMade is the maximum number of files and folders of a worktree that are kept, not counting those inside one of these
 // folders.
-const mostMade = 200
+const maxMade = 200
 
 // readMade lists the files that setup has put into the worktree. ok is false if they are not kept, older than Life, or from
 // before the machine's last start.
@@ -54,7 +54,7 @@ func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved 
 	if err != nil {
 		return false, err
 	}
-	made, err := madeIn(worktree, tracked)
+	made, err := listMade(worktree, tracked)
 	if err != nil {
 		return false, err
 	}
@@ -62,7 +62,7 @@ func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved 
 	err = os.Mkdir(tree, 0o700)
 	for _, name := range made {
 		from, to := filepath.Join(worktree, name), filepath.Join(tree, name)
-		err = errors.Join(err, own(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
+		err = errors.Join(err, takeOwnership(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(layer.Boot()+"\x00"+strings.Join(made, "\x00")), 0o600)
@@ -70,8 +70,8 @@ func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved 
 	return true, err
 }
 
-// own gives files to this process's user, like those of a checkout.
-func own(top string) error {
+// takeOwnership gives files to this process's user, like those of a checkout.
+func takeOwnership(top string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -80,8 +80,8 @@ func own(top string) error {
 	})
 }
 
-// madeIn lists the files and folders of a worktree that its commit does not have, but not those inside a listed folder.
-func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
+// listMade lists the files and folders of a worktree that its commit does not have, but not those inside a listed folder.
+func listMade(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
 	folders := map[string]bool{}
 	for name := range tracked {
 		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
@@ -115,15 +115,15 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 		case folders[name] && e.IsDir():
 			return nil
 		default:
-			if top = name; len(made) == mostMade {
-				return fmt.Errorf("setup has put more than %d files and folders into the worktree", mostMade)
+			if top = name; len(made) == maxMade {
+				return fmt.Errorf("setup has put more than %d files and folders into the worktree", maxMade)
 			}
 			made = append(made, name)
 		}
 		if strings.EqualFold(e.Name(), ".git") {
 			return errors.New("setup has made a repository")
 		}
-		return keepable(e, links)
+		return checkKeepable(e, links)
 	})
 	if len(links) > 0 && err == nil {
 		err = errors.New("setup has made hard links to files of the worktree")
@@ -131,8 +131,8 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 	return made, err
 }
 
-// keepable returns an error if a file cannot be kept. It counts the names of files with several names in links.
-func keepable(e fs.DirEntry, links map[uint64]uint64) error {
+// checkKeepable returns an error if a file cannot be kept. It counts the names of files with several names in links.
+func checkKeepable(e fs.DirEntry, links map[uint64]uint64) error {
 	info, err := e.Info()
 	if err != nil {
 		return err

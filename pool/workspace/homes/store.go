@@ -56,9 +56,9 @@ type Store struct {
 
 // homeName names what setup makes on a commit; an empty name: it is not kept.
 type homeName struct {
-	name  string
-	alone bool // it depends on nothing else
-	cache bool // the home is only a cache
+	name                string
+	dependsOnInputsOnly bool // it depends on nothing else
+	cache               bool // the home is only a cache
 	// unknown names some of the inputs that the commit lacks, perhaps by mistake, and of the links and submodules in inputs. With
 	// any of them setup may depend on anything.
 	unknown []string
@@ -66,8 +66,8 @@ type homeName struct {
 
 // Limits, because a service looks at ever more commits, and agents choose the content of theirs.
 const (
-	mostNames   = 1000 // maximum number of remembered names
-	mostUnknown = 20   // maximum number of unknown inputs remembered for a commit
+	maxNames   = 1000 // maximum number of remembered names
+	maxUnknown = 20   // maximum number of unknown inputs remembered for a commit
 )
 
 // Names in the folder of a home.
@@ -108,7 +108,7 @@ func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.names == nil || len(h.names) >= mostNames {
+	if h.names == nil || len(h.names) >= maxNames {
 		h.names = map[string]homeName{}
 	}
 	h.names[at] = n
@@ -183,7 +183,7 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 		return n, err
 	}
 	unknown := append(missing, links...)
-	unknown = slices.Clone(unknown[:min(mostUnknown, len(unknown))])
+	unknown = slices.Clone(unknown[:min(maxUnknown, len(unknown))])
 	sure := known || len(h.Inputs) > 0
 	n = homeName{
 		hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && sure && len(unknown) == 0,
@@ -191,12 +191,12 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 	}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
-		n.alone, n.cache = false, false // the files are too large, or missing here
-		return n, nil                   //nolint:nilerr // a home needs no more than the names
+		n.dependsOnInputsOnly, n.cache = false, false // the files are too large, or missing here
+		return n, nil                                 //nolint:nilerr // a home needs no more than the names
 	}
 	for i, e := range entries {
 		if h.Reads.Depend(files[i], texts[e.ID]) {
-			n.alone, n.cache = false, false
+			n.dependsOnInputsOnly, n.cache = false, false
 		}
 	}
 	return n, nil
@@ -236,7 +236,7 @@ func (h *Store) Use(ctx context.Context, commit, from string, strict bool) *Home
 	if n, err = h.name(ctx, from, ""); err != nil || strict && !n.cache {
 		return nil
 	}
-	n.alone = false
+	n.dependsOnInputsOnly = false
 	return h.open(ctx, n)
 }
 
@@ -254,7 +254,7 @@ func (h *Store) open(ctx context.Context, n homeName) *Home {
 		_ = lock.Close()
 		return nil
 	}
-	return &Home{Alone: n.alone, dir: dir, lock: lock}
+	return &Home{Alone: n.dependsOnInputsOnly, dir: dir, lock: lock}
 }
 
 // lock locks a home. It waits only for a moment.
@@ -320,9 +320,9 @@ func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
-	f := &Filling{h: h, name: name, kind: h.kind(ctx), Alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
+	f := &Filling{h: h, name: name, kind: h.kind(ctx), Alone: n.dependsOnInputsOnly, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
 	if _, err = os.Lstat(filepath.Join(h.Dir, name)); err == nil {
-		if !n.alone || !isOld(filepath.Join(h.Dir, name)) {
+		if !n.dependsOnInputsOnly || !isOld(filepath.Join(h.Dir, name)) {
 			return nil, lock.Close()
 		}
 		err = h.remove(name, name)

@@ -139,7 +139,7 @@ func TestHomesInputs(t *testing.T) {
 	h.Inputs = []string{"a.go", "sub"}
 	name := func(commit string) string {
 		got, err := h.name(t.Context(), commit, "")
-		if err != nil || got.alone || !slices.Contains(got.unknown, "sub") { // it may be a mistake
+		if err != nil || got.dependsOnInputsOnly || !slices.Contains(got.unknown, "sub") { // it may be a mistake
 			t.Fatal(got, err)
 		}
 		return got.name
@@ -148,11 +148,11 @@ func TestHomesInputs(t *testing.T) {
 		t.Errorf("%s, %s, %s", name(first), name(source), name(module))
 	}
 	h.Inputs, h.names = []string{"./a.go", "go.mod"}, nil
-	if got, err := h.name(t.Context(), source, ""); err != nil || !got.alone {
+	if got, err := h.name(t.Context(), source, ""); err != nil || !got.dependsOnInputsOnly {
 		t.Error(got, err)
 	}
 	h.HomeOnly, h.names = true, nil
-	if got, err := h.name(t.Context(), source, ""); err != nil || got.alone {
+	if got, err := h.name(t.Context(), source, ""); err != nil || got.dependsOnInputsOnly {
 		t.Error(got, err)
 	}
 }
@@ -197,12 +197,12 @@ func TestHomesInputsOfLinks(t *testing.T) {
 			object = module
 		}
 		h.Inputs, h.names = c.inputs, nil
-		if got := name(c.mode, object, c.file); got.alone != c.alone || len(got.unknown) == 0 != c.alone {
+		if got := name(c.mode, object, c.file); got.dependsOnInputsOnly != c.alone || len(got.unknown) == 0 != c.alone {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
 	h.Inputs, h.Reads.Files, h.names = nil, []string{"go.mod"}, nil
-	if got := name("120000", blob, "sub/go.mod"); got.alone || got.cache {
+	if got := name("120000", blob, "sub/go.mod"); got.dependsOnInputsOnly || got.cache {
 		t.Errorf("a manifest that is a link: %+v", got)
 	}
 }
@@ -263,13 +263,13 @@ func TestNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		tracked["sub"] = diff.Entry{Mode: "160000"}
-		if _, err := madeIn(tree, tracked); err != nil {
+		if _, err := listMade(tree, tracked); err != nil {
 			t.Errorf("nothing: %v", err)
 		}
 		if err := mess(tree); err != nil {
 			t.Fatal(err)
 		}
-		if made, err := madeIn(tree, tracked); err == nil {
+		if made, err := listMade(tree, tracked); err == nil {
 			t.Errorf("%s: %q", name, made)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 // any ref claim that its own commits are a person's. So the answer uses only the refs as they were before the agent began,
 // stored beside the worktree's record, and the current base as the remote reports it.
 
-// noteRefs stores the commits of all refs, except ralph's own and the branches of other runs, which are not finished yet.
-func (t *Tree) noteRefs(ctx context.Context) error {
+// recordRefs stores the commits of all refs, except ralph's own and the branches of other runs, which are not finished yet.
+func (t *Tree) recordRefs(ctx context.Context) error {
 	if t.rec.Spec.Private || t.rec.Spec.Detached { // an agent in a sandbox sees no refs of the repository
 		return nil
 	}
-	refs, err := t.repo.git.RefsBut(ctx, refname.Own)
+	refs, err := t.repo.git.RefsExcept(ctx, refname.Own)
 	if err != nil {
 		return fmt.Errorf("note refs: %w", err)
 	}
@@ -41,54 +41,54 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	return nil
 }
 
-// own lists the span's commits that only this run or an earlier run of the key can have made, oldest first. Unless all is
-// set, it returns nothing if no commit needs another message or name.
-func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error) {
+// ownCommits lists the span's commits that only this run or an earlier run of the key can have made, oldest first. Unless
+// all is set, it returns nothing if no commit needs another message or name.
+func (t *Tree) ownCommits(ctx context.Context, s span.Span, all bool) ([]string, error) {
 	rec := t.record()
-	person := s.Reach(rec.Start)
+	peopleCommits := s.Reach(rec.Start)
 	for commit := range s.Reach(rec.Earlier) {
-		delete(person, commit)
+		delete(peopleCommits, commit)
 	}
-	var mine []string
-	acts := all
+	var ownCommits []string
+	needsRewrite := all
 	for _, c := range s.Commits {
-		if !person[c.SHA] {
-			mine = append(mine, c.SHA)
-			acts = acts || s.Acting[c.SHA] || s.Controls[c.SHA]
+		if !peopleCommits[c.SHA] {
+			ownCommits = append(ownCommits, c.SHA)
+			needsRewrite = needsRewrite || s.Acting[c.SHA] || s.Controls[c.SHA]
 		}
 	}
-	if !acts {
+	if !needsRewrite {
 		return nil, nil
 	}
-	others, err := t.repo.records.LoadRefs(t.name)
+	foreignCommits, err := t.repo.records.LoadRefs(t.name)
 	if err != nil {
 		return nil, fmt.Errorf("commits from before run %s: %w", rec.Spec.Run, err)
 	}
 	if rec.Spec.Private || rec.Spec.Base.Remote == "" {
-		here, err := t.baseHere(ctx)
+		localTip, err := t.localBase(ctx)
 		if err != nil {
 			return nil, err
 		}
-		others = append(others, here)
+		foreignCommits = append(foreignCommits, localTip)
 	}
-	there, err := t.remoteBase(ctx)
+	remoteTip, err := t.remoteBase(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	if err != nil { // the run continues without the remote
 		t.repo.log.Warn("commits that people made meanwhile are not known", "run", rec.Spec.Run, "error", err)
 	}
-	others = slices.DeleteFunc(append(others, there, rec.Lease), func(commit string) bool { return commit == "" })
-	if len(others) == 0 {
-		return mine, nil
+	foreignCommits = slices.DeleteFunc(append(foreignCommits, remoteTip, rec.Lease), func(commit string) bool { return commit == "" })
+	if len(foreignCommits) == 0 {
+		return ownCommits, nil
 	}
 	// Ignore missing commits: they exclude nothing from the list.
-	out, err := t.repo.git.Run(ctx, s.Tip+"\n^"+s.Base+"\n^"+strings.Join(others, "\n^")+"\n",
+	out, err := t.repo.git.Run(ctx, s.Tip+"\n^"+s.Base+"\n^"+strings.Join(foreignCommits, "\n^")+"\n",
 		"rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin", "--")
 	if err != nil {
 		return nil, fmt.Errorf("list the run's own commits: %w", err)
 	}
-	return slices.DeleteFunc(strings.Fields(out), func(commit string) bool { return person[commit] }), nil
+	return slices.DeleteFunc(strings.Fields(out), func(commit string) bool { return peopleCommits[commit] }), nil
 }
 
 // BaseNow returns the current commit of the run's base, fetched if need be, from a place that no agent can change: the
@@ -98,13 +98,13 @@ func (t *Tree) BaseNow(ctx context.Context) (string, error) {
 	case s.Base.Remote != "":
 		return t.remoteBase(ctx)
 	case s.Private:
-		return t.baseHere(ctx)
+		return t.localBase(ctx)
 	}
 	return "", nil
 }
 
-// baseHere returns the commit of the base branch in this repository.
-func (t *Tree) baseHere(ctx context.Context) (string, error) {
+// localBase returns the commit of the base branch in this repository.
+func (t *Tree) localBase(ctx context.Context) (string, error) {
 	s := t.Spec()
 	ref := s.Base.Ref
 	if !strings.HasPrefix(ref, git.Heads) || ref == refname.Branch(s.Branch) {
@@ -122,7 +122,7 @@ func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 	if branch == "" {
 		return "", nil
 	}
-	now, err := t.repo.remote.Answers(ctx)
+	now, err := t.repo.remote.ConfigDigest(ctx)
 	if err != nil || now != rec.RemoteConfig {
 		return "", err
 	}

@@ -25,8 +25,8 @@ func counted(t *testing.T) (g Runner, dir string, processes func() int) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	common := filepath.Join(repo, ".git")
-	g = New(dir).Remembering().Pin(common, common, repo)
-	g.env = append(pick(g.env, []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_COUNT"}), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
+	g = New(dir).WithCache().Pin(common, common, repo)
+	g.env = append(pickVariables(g.env, []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_COUNT"}), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
 		"HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
 	age(t, filepath.Join(common, "config"))
 	return g, dir, func() int {
@@ -57,14 +57,14 @@ func age(t *testing.T, path string) {
 func TestConfigIsReadOnce(t *testing.T) {
 	t.Parallel()
 	g, dir, processes := counted(t)
-	linked := New(dir).SameMemory(g)
+	linked := New(dir).ShareCache(g)
 	linked.env = g.env
 	linked = linked.Pin(filepath.Join(dir, "repo", ".git", "worktrees", "x"), g.common, filepath.Join(dir, "x"))
 	for _, g := range []Runner{g, g.With(HardenedEnv()...), linked} {
 		if _, err := g.Config(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if known, err := g.KnowsIdent(t.Context()); err != nil || known {
+		if known, err := g.HasIdent(t.Context()); err != nil || known {
 			t.Fatal(known, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestConfigIsReadAnew(t *testing.T) {
 			if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "" {
 				t.Fatal(config, err)
 			}
-			if known, err := g.KnowsIdent(t.Context()); err != nil || known {
+			if known, err := g.HasIdent(t.Context()); err != nil || known {
 				t.Fatal(known, err)
 			}
 			change(t, dir)
@@ -106,7 +106,7 @@ func TestConfigIsReadAnew(t *testing.T) {
 				if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "Ada" {
 					t.Errorf("%v, %v", config, err)
 				}
-				if known, err := g.KnowsIdent(t.Context()); err != nil || !known {
+				if known, err := g.HasIdent(t.Context()); err != nil || !known {
 					t.Errorf("known %v, %v", known, err)
 				}
 			}
@@ -160,7 +160,7 @@ func TestKnownIdent(t *testing.T) {
 		{"[committer]\nname = A\nemail = a@b.example\n", nil, false},
 	} {
 		write(t, filepath.Join(dir, ".gitconfig"), tt.config)
-		known, err := g.With(tt.env...).KnowsIdent(t.Context())
+		known, err := g.With(tt.env...).HasIdent(t.Context())
 		failed := false // git must agree
 		for _, role := range []string{"AUTHOR", "COMMITTER"} {
 			strict := g.With(append(tt.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")...)
@@ -181,7 +181,7 @@ func TestFilesAreListedOnce(t *testing.T) {
 	r.git("add", ".")
 	r.git("commit", "-qm", "second")
 	trace := filepath.Join(t.TempDir(), "trace")
-	g, commit := r.With("GIT_TRACE="+trace).Remembering(), r.git("rev-parse", "HEAD")
+	g, commit := r.With("GIT_TRACE="+trace).WithCache(), r.git("rev-parse", "HEAD")
 	for range 2 {
 		if list, err := g.Files(t.Context(), commit); err != nil || !strings.HasSuffix(list, "\ta\x00") {
 			t.Errorf("%q, %v", list, err)

@@ -47,10 +47,10 @@ func TestPassing(t *testing.T) {
 		"too big":                       {fmt.Errorf("5 objects: %w", ErrTooBig), false},
 		"too big for the disk as it is": {ExplainSize(ErrTooBig, Caps{Size: 1 << 62}, t.TempDir()), true},
 	} {
-		if got := Passing(tt.err); got != tt.want {
+		if got := IsTemporary(tt.err); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if tt.err != nil && Passing(fmt.Errorf("import k: %w", tt.err)) != tt.want {
+		if tt.err != nil && IsTemporary(fmt.Errorf("import k: %w", tt.err)) != tt.want {
 			t.Errorf("%s, wrapped: %v", name, !tt.want)
 		}
 	}
@@ -88,8 +88,8 @@ func TestFailures(t *testing.T) {
 		for _, s := range tt.steps {
 			f.Add(s.err, begin.Add(s.after))
 		}
-		if f.Waits() != tt.waits || f.Over() != tt.over {
-			t.Errorf("%s: waits %v, over %v: %+v", name, f.Waits(), f.Over(), f)
+		if f.Waits() != tt.waits || f.IsPermanent() != tt.over {
+			t.Errorf("%s: waits %v, over %v: %+v", name, f.Waits(), f.IsPermanent(), f)
 		}
 	}
 }

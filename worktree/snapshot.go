@@ -20,47 +20,47 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// look finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The error
-// says what could not be read.
-func (t *Tree) look(ctx context.Context) (found, error) {
-	files, _ := t.exists()
+// readLinked finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
+// error says what could not be read.
+func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
+	hasFiles, _ := t.exists()
 	head, dirty := "", false
-	var trouble error
-	if files {
-		head, dirty, trouble = t.git().Within(t.repo.statusTime).Status(ctx)
+	var statusErr error
+	if hasFiles {
+		head, dirty, statusErr = t.git().Within(t.repo.statusTime).Status(ctx)
 	}
-	if config, err := t.userConfig(ctx); files && !dirty && trouble == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
-		dirty, trouble = index.HidesChanges(ctx, t.git())
+	if config, err := t.userConfig(ctx); hasFiles && !dirty && statusErr == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
+		dirty, statusErr = index.HidesChanges(ctx, t.git())
 	}
-	if trouble != nil && ctx.Err() != nil {
-		return found{}, trouble
+	if statusErr != nil && ctx.Err() != nil {
+		return foundWork{}, statusErr
 	}
 	if head == "" {
 		var err error
 		if head, err = leftover.FindHead(ctx, t.git(), t.record().GitDir); err != nil {
-			return found{}, err
+			return foundWork{}, err
 		}
 		if head == "" {
-			return found{partial: true}, fmt.Errorf("HEAD of the worktree %s is at no commit; put it back with: git -C %s switch %s",
+			return foundWork{filesUnread: true}, fmt.Errorf("HEAD of the worktree %s is at no commit; put it back with: git -C %s switch %s",
 				t.Dir(), git.Quote(t.Dir()), t.Spec().Branch)
 		}
 	}
-	f := found{tip: head, links: dirty || index.MayHaveGitlinks(t.record().GitDir), partial: !files}
-	if !dirty && trouble == nil || !files {
+	f := foundWork{tip: head, mayHaveGitlinks: dirty || index.MayHaveGitlinks(t.record().GitDir), filesUnread: !hasFiles}
+	if !dirty && statusErr == nil || !hasFiles {
 		return f, nil
 	}
 	tree, err := t.snapshot(ctx, head)
-	f.tree, f.partial = tree, tree == "" && err != nil
+	f.tree, f.filesUnread = tree, tree == "" && err != nil
 	return f, err
 }
 
 // checkGitFiles refuses pipes in the place of git's own files, on which every git command of the host would block.
 func (t *Tree) checkGitFiles() error {
-	s, n := t.Spec(), t.repo.names
+	s, n := t.Spec(), t.repo.refNames
 	if s.Private { // an agent in a sandbox cannot reach these files
 		return nil
 	}
-	return link.CheckFiles(t.repo.at, t.record().GitDir, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
+	return link.CheckFiles(t.repo.location, t.record().GitDir, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
 }
 
 // snapshot writes the files of a linked worktree as a tree object and returns its ID, or "" if the files equal those of
@@ -70,7 +70,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(t.repo.temp, "look-"+rand.Text())
+	dir := filepath.Join(t.repo.tempDir, "look-"+rand.Text())
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o700); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	for name, content := range map[string]string{
 		"index": string(index), "info/sparse-checkout": string(sparse),
 		"info/exclude":    config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
-		"info/attributes": private.Attributes(t.repo.at, config),
+		"info/attributes": private.Attributes(t.repo.location, config),
 	} {
 		if content == "" {
 			continue
@@ -98,9 +98,9 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 			return "", err
 		}
 	}
-	given := []string{filepath.Join(t.repo.at.Common, "objects")}
-	caps := t.capsNow()
-	q, err := t.runScript(ctx, t.host(), importer.Script{
+	given := []string{filepath.Join(t.repo.location.Common, "objects")}
+	caps := t.currentCaps()
+	q, err := t.runScript(ctx, t.runOnHost(), importer.Script{
 		What: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,
 		Sparse: config.Get("core.sparsecheckout") == "true", Given: given, Known: []string{head},
 	}, importer.Env(config, true), importer.Options{
@@ -117,8 +117,8 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	return q.Tree, q.Report.Err()
 }
 
-// host returns an Inside that runs commands on the host, in the worktree.
-func (t *Tree) host() Inside {
+// runOnHost returns an Inside that runs commands on the host, in the worktree.
+func (t *Tree) runOnHost() Inside {
 	return func(ctx context.Context, c Command) (int, error) {
 		exit, err := proc.Run(ctx, proc.Spec{
 			Argv: c.Argv, Dir: t.Dir(), Env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, c.Env...),
@@ -132,7 +132,7 @@ func (t *Tree) host() Inside {
 // nothing during a rebase, merge or the like.
 func (t *Tree) Attach(ctx context.Context) error {
 	rec := t.record()
-	if _, admin := t.exists(); !admin || t.midOperation() {
+	if _, hasEntry := t.exists(); !hasEntry || t.hasUnfinishedOperation() {
 		return nil
 	}
 	if ref, err := t.repo.git.Head(ctx, rec.GitDir); err == nil && ref == refname.Branch(rec.Spec.Branch) {

@@ -13,37 +13,37 @@ import (
 	"github.com/ralph-pool/ralph/worktree/reuse"
 )
 
-// known caches configurations until one of their files changes, and the file lists of the last commits. Checking all these
+// cache caches configurations until one of their files changes, and the file lists of the last commits. Checking all these
 // files costs less than one git process.
-type known struct {
-	mu    sync.Mutex
-	kept  map[string]*kept  // by repository and environment
-	lists map[string]string // file lists of commits; see Files
+type cache struct {
+	mu      sync.Mutex
+	configs map[string]*cachedConfig // by repository and environment
+	lists   map[string]string        // file lists of commits; see Files
 }
 
-// kept is a cached configuration.
-type kept struct {
+// cachedConfig is a cached configuration.
+type cachedConfig struct {
 	settings []Located
 	files    map[string]os.FileInfo // files that may contain settings; nil: the file does not exist
 }
 
 const (
-	mostKept    = 16                     // number of configurations
-	mostLists   = 4                      // number of file lists
-	longestList = 1 << 20                // bytes of each list
-	settled     = 100 * time.Millisecond // age from which a file's time reveals every change of the file
+	maxConfigs   = 16                     // number of configurations
+	maxLists     = 4                      // number of file lists
+	maxListBytes = 1 << 20                // bytes of each list
+	minFileAge   = 100 * time.Millisecond // age from which a file's time reveals every change of the file
 )
 
-// Remembering makes the runner, and all runners derived from it, read a configuration again only after one of its files has
+// WithCache makes the runner, and all runners derived from it, read a configuration again only after one of its files has
 // changed, and reuse a process that moves refs for a short time.
-func (g Runner) Remembering() Runner {
-	g.known, g.movers = &known{kept: map[string]*kept{}}, &reuse.Processes{}
+func (g Runner) WithCache() Runner {
+	g.cache, g.refProcesses = &cache{configs: map[string]*cachedConfig{}}, &reuse.Processes{}
 	return g
 }
 
-// SameMemory makes the runner share the caches of another.
-func (g Runner) SameMemory(other Runner) Runner {
-	g.known, g.movers = other.known, other.movers
+// ShareCache makes the runner share the caches of another.
+func (g Runner) ShareCache(other Runner) Runner {
+	g.cache, g.refProcesses = other.cache, other.refProcesses
 	return g
 }
 
@@ -73,7 +73,7 @@ func (g Runner) variables() map[string]string {
 // configFiles returns the files from which git reads the configuration, without files that other settings include. Missing
 // files have a nil value.
 func (g Runner) configFiles() map[string]os.FileInfo {
-	if g.known == nil || g.common == "" {
+	if g.cache == nil || g.common == "" {
 		return nil
 	}
 	env := g.variables()
@@ -94,8 +94,8 @@ func (g Runner) configFiles() map[string]os.FileInfo {
 	return files
 }
 
-// keep caches settings that were read after examining files, unless other files may contribute.
-func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo) {
+// store caches settings that were read after examining files, unless other files may contribute.
+func (k *cache) store(g Runner, settings []Located, files map[string]os.FileInfo) {
 	if files == nil {
 		return
 	}
@@ -109,58 +109,58 @@ func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo)
 		}
 	}
 	for _, info := range files {
-		if info != nil && time.Since(info.ModTime()) < settled {
+		if info != nil && time.Since(info.ModTime()) < minFileAge {
 			return
 		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.kept) >= mostKept {
-		clear(k.kept)
+	if len(k.configs) >= maxConfigs {
+		clear(k.configs)
 	}
-	k.kept[g.configKey()] = &kept{settings: settings, files: files}
+	k.configs[g.configKey()] = &cachedConfig{settings: settings, files: files}
 }
 
-// of returns the cached configuration of the runner if it is still valid, or nil.
-func (k *known) of(g Runner) *kept {
+// lookup returns the cached configuration of the runner if it is still valid, or nil.
+func (k *cache) lookup(g Runner) *cachedConfig {
 	if k == nil || g.common == "" {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	kept := k.kept[g.configKey()]
-	if kept == nil {
+	config := k.configs[g.configKey()]
+	if config == nil {
 		return nil
 	}
-	for path, was := range kept.files {
+	for path, old := range config.files {
 		now, _ := os.Stat(path)
-		if (now == nil) != (was == nil) || now != nil && (!os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime())) {
-			delete(k.kept, g.configKey())
+		if (now == nil) != (old == nil) || now != nil && (!os.SameFile(now, old) || now.Size() != old.Size() || !now.ModTime().Equal(old.ModTime())) {
+			delete(k.configs, g.configKey())
 			return nil
 		}
 	}
-	return kept
+	return config
 }
 
 // Files lists all files of a commit in the format of git ls-tree -r -z. A run asks for the files of its base several times,
 // so short lists are cached.
 func (g Runner) Files(ctx context.Context, commit string) (string, error) {
-	if g.known != nil {
-		g.known.mu.Lock()
-		list := g.known.lists[commit]
-		g.known.mu.Unlock()
+	if g.cache != nil {
+		g.cache.mu.Lock()
+		list := g.cache.lists[commit]
+		g.cache.mu.Unlock()
 		if list != "" {
 			return list, nil
 		}
 	}
 	list, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
-	if err == nil && g.known != nil && IsObject(commit) && len(list) <= longestList {
-		g.known.mu.Lock()
-		defer g.known.mu.Unlock()
-		if g.known.lists == nil || len(g.known.lists) >= mostLists {
-			g.known.lists = map[string]string{}
+	if err == nil && g.cache != nil && IsObject(commit) && len(list) <= maxListBytes {
+		g.cache.mu.Lock()
+		defer g.cache.mu.Unlock()
+		if g.cache.lists == nil || len(g.cache.lists) >= maxLists {
+			g.cache.lists = map[string]string{}
 		}
-		g.known.lists[commit] = list
+		g.cache.lists[commit] = list
 	}
 	return list, err
 }
@@ -172,22 +172,22 @@ func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 		return g, err
 	}
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {
-		if !g.identTold(config, role) {
+		if !g.isIdentSet(config, role) {
 			g = g.With("GIT_"+role+"_NAME="+selfName, "GIT_"+role+"_EMAIL="+selfEmail)
 		}
 	}
 	return g, nil
 }
 
-// KnowsIdent reports whether the user has configured a name and an address for commits. A guess of git's does not count.
-func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
+// HasIdent reports whether the user has configured a name and an address for commits. A guess of git's does not count.
+func (g Runner) HasIdent(ctx context.Context) (bool, error) {
 	config, err := g.Config(ctx)
-	return err == nil && g.identTold(config, "AUTHOR") && g.identTold(config, "COMMITTER"), err
+	return err == nil && g.isIdentSet(config, "AUTHOR") && g.isIdentSet(config, "COMMITTER"), err
 }
 
-// identTold reports whether the environment or the configuration sets a name and an address for the role. A value made only
+// isIdentSet reports whether the environment or the configuration sets a name and an address for the role. A value made only
 // of characters that git strips from names does not count.
-func (g Runner) identTold(config Config, role string) bool {
+func (g Runner) isIdentSet(config Config, role string) bool {
 	env := g.variables()
 	for _, what := range []string{"name", "email"} {
 		value, set := env["GIT_"+role+"_"+strings.ToUpper(what)]

@@ -9,15 +9,15 @@ import (
 )
 
 // Each call reports its own first long wait, even beside another call; a short wait is not reported.
-func TestTelling(t *testing.T) {
+func TestSlowWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		call := func(name string) context.Context {
-			return Telling(t.Context(), 10*time.Second, func(what string) { told = append(told, name+" "+what) })
+			return WithSlowWait(t.Context(), 10*time.Second, func(what string) { told = append(told, name+" "+what) })
 		}
 		wait := func(ctx context.Context, what string, long time.Duration) {
-			defer Await(ctx, what)()
+			defer BeginWait(ctx, what)()
 			<-time.NewTimer(long).C
 			synctest.Wait()
 		}

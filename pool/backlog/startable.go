@@ -15,9 +15,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// apart reduces the plan's Work to the issues that may start now, beside running issues and unmerged branches. Keys named by a
-// person wait only for runs of the same sweep.
-func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
+// limitToStartable reduces the plan's Work to the issues that may start now, beside running issues and unmerged branches. Keys
+// named by a person wait only for runs of the same sweep.
+func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
 	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.On[i.Key] || q.Over[i.Key] })
 	if len(queue) == 0 || q.Base.Commit == "" || p.AllowOverlap && p.MaxOpen == 0 && len(p.ByLabel) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 	}
 	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(q.On)), Open: map[string]time.Time{}}
 	if len(p.ByLabel) > 0 {
-		b.Read = func(ctx context.Context, key string) (tracker.Issue, error) { return p.readOn(ctx, key, plan) }
+		b.Read = func(ctx context.Context, key string) (tracker.Issue, error) { return p.readWorked(ctx, key, plan) }
 	}
 	for _, f := range plan.FollowUp {
 		if !q.Over[f.Key] {
@@ -48,7 +48,7 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 		elsewhere := map[string]string{}
 		for _, s := range plan.Skipped {
 			if s.Skip.Code == journal.SkipDone && s.Skip.Outcome == journal.Succeeded {
-				elsewhere[s.Issue.Key] = v.done[s.Issue.Key].Tip
+				elsewhere[s.Issue.Key] = v.finished[s.Issue.Key].Tip
 			}
 		}
 		if unmerged, err = p.Reviewed(nil).Open(ctx, q.Base, p.BranchPrefix, look.Tips, elsewhere, p.Run.Publish == journal.PublishRequest); err != nil {
@@ -63,13 +63,13 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 		return err
 	}
 	facts.Limit, facts.AllowOverlap, facts.ByLabel = limit, p.AllowOverlap, p.ByLabel
-	plan.take(schedule.Decide(facts), queue, v, unmerged)
+	plan.applyDecision(schedule.Decide(facts), queue, v, unmerged)
 	return nil
 }
 
-// readOn reads an issue that is being worked but not listed. If that fails, it counts for no label and keeps no other issue
+// readWorked reads an issue that is being worked but not listed. If that fails, it counts for no label and keeps no other issue
 // waiting.
-func (p *Planner) readOn(ctx context.Context, key string, plan *Plan) (tracker.Issue, error) {
+func (p *Planner) readWorked(ctx context.Context, key string, plan *Plan) (tracker.Issue, error) {
 	issue, err := p.Run.Tracker.Get(ctx, key)
 	switch {
 	case err == nil || errors.Is(err, tracker.ErrNotFound):
@@ -82,8 +82,8 @@ func (p *Planner) readOn(ctx context.Context, key string, plan *Plan) (tracker.I
 	return tracker.Issue{}, nil
 }
 
-// take applies the scheduler's decision to the plan.
-func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged map[string]string) {
+// applyDecision applies the scheduler's decision to the plan.
+func (p *Plan) applyDecision(d schedule.Decision, queue []tracker.Issue, v view, unmerged map[string]string) {
 	issues := map[string]tracker.Issue{}
 	for _, i := range queue {
 		issues[i.Key] = i

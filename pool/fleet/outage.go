@@ -14,12 +14,12 @@ import (
 
 // outage logs once each that the database is away, that it refuses this machine, and that it is back.
 type outage struct {
-	log   *slog.Logger
-	ping  sync.Mutex // held during a ping, so that others wait for its result
-	mu    sync.Mutex
-	is    bool      // guarded by mu; the database is away
-	no    bool      // guarded by mu; a refusal was logged
-	ended time.Time // guarded by mu; end of the last outage; zero: none
+	log           *slog.Logger
+	ping          sync.Mutex // held during a ping, so that others wait for its result
+	mu            sync.Mutex
+	isAway        bool      // guarded by mu; the database is away
+	refusalLogged bool      // guarded by mu; a refusal was logged
+	ended         time.Time // guarded by mu; end of the last outage; zero: none
 }
 
 // pingTime limits the statement that tests the database.
@@ -30,7 +30,7 @@ const pingTime = 5 * time.Second
 func (f *Fleet) away(ctx context.Context) bool {
 	f.outage.ping.Lock()
 	defer f.outage.ping.Unlock()
-	if f.outage.known() {
+	if f.outage.isKnown() {
 		return true
 	}
 	ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
@@ -38,7 +38,7 @@ func (f *Fleet) away(ctx context.Context) bool {
 	if _, err := f.db.exec(ping, "UPDATE ralph_machine SET name = name WHERE id = $1", f.id); err != nil {
 		f.outage.note(err)
 	}
-	return f.outage.known()
+	return f.outage.isKnown()
 }
 
 // note records whether the database answers.
@@ -47,11 +47,11 @@ func (o *outage) note(err error) {
 	defer o.mu.Unlock()
 	refused := address.Refuses(err) // for example because the password has changed
 	switch {
-	case err != nil && (!o.is || refused && !o.no):
-		o.is, o.no = true, refused
+	case err != nil && (!o.isAway || refused && !o.refusalLogged):
+		o.isAway, o.refusalLogged = true, refused
 		o.log.Error("the database is away; what is being worked goes on", "error", err)
-	case err == nil && o.is:
-		o.is, o.no, o.ended = false, false, time.Now()
+	case err == nil && o.isAway:
+		o.isAway, o.refusalLogged, o.ended = false, false, time.Now()
 		o.log.Info("the database is back")
 	}
 }
@@ -68,7 +68,7 @@ var ErrAway = fmt.Errorf("%w; nothing new is begun until it is back", journal.Er
 
 // Held returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
 func (f *Fleet) Held(project string) error {
-	if f.outage.known() {
+	if f.outage.isKnown() {
 		return ErrAway
 	}
 	if s := f.project(project); s != nil {
@@ -77,11 +77,11 @@ func (f *Fleet) Held(project string) error {
 	return nil
 }
 
-// known reports whether there is an outage that was logged.
-func (o *outage) known() bool {
+// isKnown reports whether there is an outage that was logged.
+func (o *outage) isKnown() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.is
+	return o.isAway
 }
 
 // quiet passes on River's warnings and errors, each text once a minute. During an outage each part of River logs at least
@@ -89,14 +89,14 @@ func (o *outage) known() bool {
 // minute.
 type quiet struct {
 	slog.Handler
-	f    *Fleet
-	said *said
+	f       *Fleet
+	repeats *repeatFilter
 }
 
-// broken matches the texts of connection errors.
-var broken = pattern.Lazy(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
+// connectionFailure matches the texts of connection errors.
+var connectionFailure = pattern.Lazy(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
 
-type said struct {
+type repeatFilter struct {
 	mu   sync.Mutex
 	last map[string]time.Time // guarded by mu; by text
 }
@@ -104,8 +104,8 @@ type said struct {
 // quietTime is the time during which the same text is not repeated.
 const quietTime = time.Minute
 
-// first reports whether the text was not logged during quietTime.
-func (s *said) first(text string, at time.Time) bool {
+// isFirst reports whether the text was not logged during quietTime.
+func (s *repeatFilter) isFirst(text string, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.Sub(s.last[text]) < quietTime {
@@ -120,7 +120,7 @@ func (s *said) first(text string, at time.Time) bool {
 
 // Quiet wraps the log handler of a part of River. During an outage, which the fleet logs, it drops all entries.
 func (f *Fleet) Quiet(h slog.Handler) slog.Handler {
-	return quiet{h, f, &said{last: map[string]time.Time{}}}
+	return quiet{h, f, &repeatFilter{last: map[string]time.Time{}}}
 }
 
 // Enabled implements slog.Handler.
@@ -137,21 +137,21 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return failure == ""
 	})
-	if failure == "" && q.f.outage.known() { // for example River's message that it has tried something too often
+	if failure == "" && q.f.outage.isKnown() { // for example River's message that it has tried something too often
 		return nil
 	}
 	if failure != "" {
 		if q.f.away(ctx) {
 			return nil
 		}
-		if broken().MatchString(failure) {
+		if connectionFailure().MatchString(failure) {
 			if q.f.outage.justOver() {
 				return nil
 			}
 			text = "connection"
 		}
 	}
-	if !q.said.first(text, r.Time) {
+	if !q.repeats.isFirst(text, r.Time) {
 		return nil
 	}
 	return q.Handler.Handle(ctx, r)
@@ -159,10 +159,10 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(attrs), q.f, q.said}
+	return quiet{q.Handler.WithAttrs(attrs), q.f, q.repeats}
 }
 
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler {
-	return quiet{q.Handler.WithGroup(name), q.f, q.said}
+	return quiet{q.Handler.WithGroup(name), q.f, q.repeats}
 }

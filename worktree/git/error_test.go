@@ -16,7 +16,7 @@ func TestSaid(t *testing.T) {
 		"a long line":   {"remote: " + strings.Repeat("é", 2000), strings.Repeat("é", 750) + "…"},
 		"another's way": {"remotely: x\n remote: y", "y"},
 	} {
-		if got := (&Error{Stderr: c.stderr}).said(); got != c.want {
+		if got := (&Error{Stderr: c.stderr}).remoteMessage(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

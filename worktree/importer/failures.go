@@ -23,9 +23,9 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git in the sandbox ended with status %d: %s", e.code, git.Printable(lines[len(lines)-1]))
 }
 
-// Passing reports whether an import failed because of the machine, the engine or the sandbox, for example a full disk or a
-// process limit, and not because of the data. The same work may be imported later.
-func Passing(err error) bool {
+// IsTemporary reports whether an import failed because of the machine, the engine or the sandbox, for example a full disk or
+// a process limit, and not because of the data. The same work may be imported later.
+func IsTemporary(err error) bool {
 	if err == nil || errors.Is(err, ErrLate) {
 		return false
 	}
@@ -33,17 +33,17 @@ func Passing(err error) bool {
 		return true
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
-		return killed(exit.code) || lacks(exit.stderr)
+		return wasKilled(exit.code) || namesShortage(exit.stderr)
 	}
 	if failed, ok := errors.AsType[*git.Error](err); ok {
-		return killed(failed.ExitCode) || lacks(failed.Stderr)
+		return wasKilled(failed.ExitCode) || namesShortage(failed.Stderr)
 	}
 	files, ok := errors.AsType[*UnsavedError](err)
 	return ok && strings.Contains(files.Error(), noRoom)
 }
 
 // Starved reports whether the machine lacks disk space, memory, processes or files. It only trusts errors of the system
-// itself and of [OfBase], because an agent may have written any other text.
+// itself and of [MarkBaseFailure], because an agent may have written any other text.
 func Starved(err error) bool {
 	_, said := errors.AsType[*baseError](err)
 	return said || slices.ContainsFunc([]error{
@@ -51,10 +51,10 @@ func Starved(err error) bool {
 	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 
-// OfBase marks the failure of a git command that has only read files of the base, if git reports that the machine lacks
-// something.
-func OfBase(err error) error {
-	if failed, ok := errors.AsType[*git.Error](err); ok && lacks(failed.Stderr) {
+// MarkBaseFailure marks the failure of a git command that has only read files of the base, if git reports that the machine
+// lacks something.
+func MarkBaseFailure(err error) error {
+	if failed, ok := errors.AsType[*git.Error](err); ok && namesShortage(failed.Stderr) {
 		return &baseError{err}
 	}
 	return err
@@ -64,12 +64,12 @@ type baseError struct{ error }
 
 func (e *baseError) Unwrap() error { return e.error }
 
-// killed reports whether a signal ended a program: git itself exits with at most 128.
-func killed(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
+// wasKilled reports whether a signal ended a program: git itself exits with at most 128.
+func wasKilled(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
 
-// lacks reports whether a program's message says that the machine lacks something. An agent may have written the text; see
-// [Starved].
-func lacks(text string) bool {
+// namesShortage reports whether a program's message says that the machine lacks something. An agent may have written the
+// text; see [Starved].
+func namesShortage(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
 		"no space left on device", "out of diskspace", "quota exceeded", "couldn't write '",
@@ -83,8 +83,8 @@ func lacks(text string) bool {
 	return false
 }
 
-// waitTime is how long imports are retried that fail for a temporary reason.
-const waitTime = 7 * 24 * time.Hour
+// maxWait is how long imports are retried that fail for a temporary reason.
+const maxWait = 7 * 24 * time.Hour
 
 // setAsideAfter is how often an import may fail in the same way. A kill may be due to a limit of the sandbox on a busy
 // machine, so git may be killed killedAfter times, over at least killedTime.
@@ -109,13 +109,13 @@ type Failures struct {
 
 // Add counts a failure.
 func (f *Failures) Add(err error, now time.Time) {
-	passing := Passing(err)
-	if passing && f.Waiting.IsZero() {
+	temporary := IsTemporary(err)
+	if temporary && f.Waiting.IsZero() {
 		f.Waiting = now
 	}
 	exit, inside := errors.AsType[*exitError](err)
 	failed, outside := errors.AsType[*git.Error](err)
-	if inside && killed(exit.code) || outside && killed(failed.ExitCode) {
+	if inside && wasKilled(exit.code) || outside && wasKilled(failed.ExitCode) {
 		if f.Killed++; f.Killed == 1 {
 			f.Since = now
 		}
@@ -125,27 +125,27 @@ func (f *Failures) Add(err error, now time.Time) {
 	switch {
 	case f.Killed >= killedAfter && now.Sub(f.Since) >= killedTime:
 		f.Count = setAsideAfter
-	case passing && now.Sub(f.Waiting) < waitTime:
+	case temporary && now.Sub(f.Waiting) < maxWait:
 		f.Failure = err.Error()
 		return
 	case errors.Is(err, ErrLate):
 		f.Count = setAsideAfter
-	case f.Failure != err.Error() && !passing:
+	case f.Failure != err.Error() && !temporary:
 		f.Count = 0
 	}
 	f.Failure, f.Count = err.Error(), f.Count+1
-	if !passing {
+	if !temporary {
 		f.Waiting = time.Time{}
 	}
 }
 
-// Never records a failure that is permanent.
-func (f *Failures) Never(err error) {
+// SetPermanent records a failure that is permanent.
+func (f *Failures) SetPermanent(err error) {
 	*f = Failures{Failure: err.Error(), Count: setAsideAfter}
 }
 
-// Over reports whether another import would fail as well.
-func (f Failures) Over() bool { return f.Count >= setAsideAfter }
+// IsPermanent reports whether another import would fail as well.
+func (f Failures) IsPermanent() bool { return f.Count >= setAsideAfter }
 
 // Waits reports whether another import may succeed later although nobody changes the work.
-func (f Failures) Waits() bool { return !f.Over() && !f.Waiting.IsZero() }
+func (f Failures) Waits() bool { return !f.IsPermanent() && !f.Waiting.IsZero() }
