@@ -116,7 +116,7 @@ func FindService(a Agent, u User) (Service, error) {
 	s.Secret = func(context.Context) (string, error) {
 		now, err := d.Login.Read(s.Login)
 		if err == nil && now.Kind != first.Kind {
-			return "", errors.New("the login is of another kind now; start again")
+			return "", errors.New("the kind of login has changed; start again")
 		}
 		return now.Secret, err
 	}

@@ -69,7 +69,7 @@ func TestRealAgentsInAChain(t *testing.T) {
 		t.Errorf("the report:\n%s", report)
 	}
 	p = s.start(t, r, env("write"), "status")
-	if status, out := p.end(t), p.out.String(); status != 0 || !strings.Contains(out, "Agent claude-code:sonnet is parked until 2040-01-01") || !strings.Contains(out, "its limit is reached (met by "+key+")") {
+	if status, out := p.end(t), p.out.String(); status != 0 || !strings.Contains(out, "Agent claude-code:sonnet is parked until 2040-01-01") || !strings.Contains(out, "its limit is reached (in a run of "+key+")") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 	if v := s.status(t, r, env("write")); len(v.Parked) != 1 || v.Parked[0].Agent != "claude-code" || v.Parked[0].Model != "sonnet" ||

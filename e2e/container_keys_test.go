@@ -34,7 +34,7 @@ func TestContainerKeys(t *testing.T) {
 				t.Errorf("the agent worked in %q", got)
 			}
 			report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog", keys[0]+".md"))
-			want := "weaker than others: it has devices of the host (/dev/null:/dev/extra); commands are in more groups (54321)"
+			want := "weaker than others: it has devices of the host (/dev/null:/dev/extra); commands are in additional groups (54321)"
 			if err != nil || !strings.Contains(string(report), want) {
 				t.Errorf("%v, the report does not say %q:\n%s", err, want, report)
 			}

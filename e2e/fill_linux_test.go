@@ -66,7 +66,7 @@ func TestFilledDisk(t *testing.T) {
 				t.Errorf("status %d, want 3: one of two did not succeed", got)
 			}
 			report := r.issue(t, filler)
-			for _, want := range []string{"the run was filling the disk: it wrote ", "40 MiB must stay free", "needs-human", "make room for it"} {
+			for _, want := range []string{"the run was filling the disk: it wrote ", "40 MiB must stay free", "needs-human", "free disk space"} {
 				if !strings.Contains(report, want) {
 					t.Errorf("the report does not say %q:\n%s", want, report)
 				}

@@ -159,7 +159,7 @@ func commandFixReview(t *testing.T, c commanded) {
 	nothing := c.say(c.key, true, true, "/ralph fix")
 	c.work(t, 0, 1)
 	equal(t, "signs without a review", nothing(), []string{"confused"})
-	if r := c.replies(c.key); len(r) != 1 || !strings.Contains(r[0], "no review comment") {
+	if r := c.replies(c.key); len(r) != 1 || !strings.Contains(r[0], "No review comment is unanswered") {
 		t.Errorf("replies: %q", r)
 	}
 	since := c.remark(c.key, "Rename it.")
@@ -196,7 +196,7 @@ func commandStop(t *testing.T, c commanded) {
 	c.work(t, 0, 0)
 	equal(t, "signs", signs(), []string{"eyes"})
 	c.labelled(t, "needs-human", "no-human")
-	if text := c.report(c.key); !strings.Contains(text, "No run is on.") {
+	if text := c.report(c.key); !strings.Contains(text, "No run is active.") {
 		t.Errorf("reply: %s", text)
 	}
 	c.say(c.key, false, true, "/ralph retry")

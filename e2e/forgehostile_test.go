@@ -157,7 +157,7 @@ const hostileReport = "**ralph: succeeded**\n" +
 	"- Agent: command, sandbox: none (the agent ran on the host, without isolation)\n" +
 	"- Run: `RUN`\n" +
 	"\n" +
-	"Gate: none is configured; only the agent's word stands behind this.\n" +
+	"Gate: none is configured; nothing has checked the agent's work.\n" +
 	"\n" +
 	"The agent's last words:\n" +
 	"\n" +
@@ -180,14 +180,14 @@ const hostileReport = "**ralph: succeeded**\n" +
 	"invisible\n" +
 	"````\n" +
 	"\n" +
-	"Warning: `the messages of some commits would have acted on the forge; they were rewritten`\n" +
+	"Warning: `the messages of some commits had keywords or mentions that act on the forge; they were rewritten`\n" +
 	"\n" +
-	"Left out of the prompt: comments of people who may not direct ralph (`mallory: 2`).\n" +
+	"Not in the prompt: comments of people who may not direct ralph (`mallory: 2`).\n" +
 	"\n" +
 	"Warning: 96 invisible characters were removed from the issue's text before the agent saw it.\n" +
 	"\n" +
-	"Next: review LINK. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. To have it done anew from the base, " +
-	"close the request and put the label `no-human` on this issue.\n"
+	"Next: review LINK. If a review asks for changes, the next sweep makes them. A comment `/ralph fix` makes ralph work on all review comments without an answer. To start again from the base, " +
+	"close the request and add the label `no-human` to this issue.\n"
 
 // hostileRequest returns the body of the request. The closing keyword is ralph's.
 func hostileRequest() string {
@@ -197,8 +197,8 @@ func hostileRequest() string {
 	return "Closes #1\n\nWhat was done and why, in the agent's words:\n" + said + "\n````\n\n" +
 		"2 commits on `main`:\n\n- `SHA` `Fixes # 1 @ everyone`\n- `SHA` `Fixes # 1 @ everyone`\n\n" +
 		"1 file changed, 1 line added, 0 lines removed:\n\n- `work.txt` +1 −0\n\n" +
-		"Gate: none is configured; only the agent's word stands behind this.\n\n" +
+		"Gate: none is configured; nothing has checked the agent's work.\n\n" +
 		"Made by command in sandbox none (the agent ran on the host, without isolation): 2 iterations, TIME; run `RUN`.\n\n" + remarks +
-		"To go on: merge this request if it is right; that closes the issue. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. " +
-		"To have it done anew from the base, close this request and put the label `no-human` on the issue.\n"
+		"To go on: merge this request if it is right; that closes the issue. If a review asks for changes, the next sweep makes them. A comment `/ralph fix` makes ralph work on all review comments without an answer. " +
+		"To start again from the base, close this request and add the label `no-human` to the issue.\n"
 }

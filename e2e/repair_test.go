@@ -68,7 +68,7 @@ func TestRepair(t *testing.T) {
 			write(t, filepath.Join(git, "refs/ralph/wip/issue-01"), gone)
 			return "refs/ralph/wip/issue-01"
 		}},
-		"empty ref": {says: "holds no name of a commit", leave: func(t *testing.T, git, _ string) string {
+		"empty ref": {says: "does not contain the name of a commit", leave: func(t *testing.T, git, _ string) string {
 			return write(t, filepath.Join(git, "refs/ralph/old"), "")
 		}},
 	} {
@@ -121,7 +121,7 @@ issues:
 			}
 			after := "leftovers     none"
 			if c.aside {
-				after = "leftovers     1 worktree put aside"
+				after = "leftovers     1 worktree moved aside"
 			}
 			if got := said("doctor"); !strings.Contains(got, after) || strings.Count(got, "leftovers") != 1 {
 				t.Errorf("doctor says %s", got)

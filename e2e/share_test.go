@@ -71,7 +71,7 @@ func TestNextAgentGoesOnWhenABudgetIsSpent(t *testing.T) {
 	if report := r.issue(t, key); !strings.Contains(report, "Agent: claude-code (`sonnet`), then codex (`gpt-5.5`), sandbox: native") {
 		t.Errorf("the report:\n%s", report)
 	}
-	if out := p.out.String(); !strings.Contains(out, "agent claude-code:sonnet has spent its own budget; codex:gpt-5.5 goes on") {
+	if out := p.out.String(); !strings.Contains(out, "agent claude-code:sonnet has used up its own budget; codex:gpt-5.5 continues") {
 		t.Errorf("it said:\n%s", out)
 	}
 	v := s.status(t, r, env)

@@ -82,7 +82,7 @@ func (r *runner) switchAgent(last Iteration, why string) bool {
 	if !ok {
 		return false
 	}
-	r.warn(fmt.Sprintf("agent %s %s; %s goes on", r.choice(), why, next.Choice()))
+	r.warn(fmt.Sprintf("agent %s %s; %s continues", r.choice(), why, next.Choice()))
 	r.c.Agent, r.c.Options = next.Agent, next.Options
 	r.agentStart, r.lastFailure, r.agentUsage = last.Number+1, "", agents.Usage{}
 	return true
@@ -178,7 +178,7 @@ func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feed
 	switch {
 	case end == "" && !r.agentBudget().Spent(r.agentUsage):
 		return step{feedback: feedback}
-	case end == "" && r.switchAgent(lastIteration, "has spent its own budget"):
+	case end == "" && r.switchAgent(lastIteration, "has used up its own budget"):
 		return step{feedback: feedbackNext(feedback)}
 	case end == "":
 		end, r.res.OfAgent = EndBudget, true

@@ -42,7 +42,7 @@ func (r *runner) addEstimate(t *turn, answered bool) {
 	}
 	t.Usage, t.estimated = e.Usage(), true
 	if !silent { // for silent agents this is known before they start
-		r.warn(fmt.Sprintf("iteration %d: agent %s did not say what it used; an estimate of %d tokens counts",
+		r.warn(fmt.Sprintf("iteration %d: agent %s did not report its usage; ralph counts an estimate of %d tokens",
 			t.Number, t.Agent, t.Usage.Input))
 	}
 }

@@ -86,7 +86,7 @@ func (r *runner) runPromptCommand(ctx context.Context, line string, env []string
 	case err != nil:
 		return "", err
 	case timedOut:
-		return "", fmt.Errorf("no end after %s", r.c.Timers.PromptExpand)
+		return "", fmt.Errorf("it did not end within %s", r.c.Timers.PromptExpand)
 	case !exit.OK():
 		return "", fmt.Errorf("exit status %d: %s", exit.Code, outputEnd(errs.String()))
 	case out.Total() > expandOutput:

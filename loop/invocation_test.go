@@ -160,7 +160,7 @@ func TestCommandWithoutEndIsAnErrorAfter30Seconds(t *testing.T) {
 		if got := time.Since(start); got != 30*time.Second || len(r.Iterations) != 0 {
 			t.Errorf("ended after %s with %d iterations", got, len(r.Iterations))
 		}
-		if want := "p.md:1: !`tail -f x`: no end after 30s"; r.Err.Error() != want {
+		if want := "p.md:1: !`tail -f x`: it did not end within 30s"; r.Err.Error() != want {
 			t.Errorf("error %v, want %s", r.Err, want)
 		}
 	})

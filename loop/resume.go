@@ -22,11 +22,11 @@ func (r *runner) runAgent(ctx context.Context, n int, feedback, sessionID string
 	case sessionID == "":
 	case t.sessionLost():
 		r.c.Resume = ResumeNever
-		r.warn(fmt.Sprintf("iteration %d: the session was not resumed (%s); the agent begins afresh", n, t.Failure.Message))
+		r.warn(fmt.Sprintf("iteration %d: the session was not resumed (%s); the agent starts a new one", n, t.Failure.Message))
 		return r.runAgent(ctx, n, feedback, "")
 	case t.Failure == nil && t.Session != sessionID:
 		r.c.Resume = ResumeNever
-		r.warn(fmt.Sprintf("iteration %d: the agent went on in another session than the one named; later iterations begin afresh", n))
+		r.warn(fmt.Sprintf("iteration %d: the agent continued in a session other than the requested one; later iterations start new sessions", n))
 	}
 	r.lastSession = lastSession{
 		ID:      t.Session,

@@ -101,7 +101,7 @@ func TestResume(t *testing.T) {
 		},
 		"another session": {
 			passes: 3, says: [][]any{success, outputLines("session s2", "use 100", sayDone)},
-			want: []string{"", "s1", ""}, number: 3, warns: "another session than the one named",
+			want: []string{"", "s1", ""}, number: 3, warns: "a session other than the requested one",
 		},
 	}
 	for name, test := range tests {

@@ -158,7 +158,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 		text += ", " + r.choice().String()
 	}
 	if sessionID != "" {
-		text += ", in the session of the last"
+		text += ", in the session of the previous one"
 	}
 	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: text})
 	t, err := r.runAgent(ctx, n, feedback, sessionID)

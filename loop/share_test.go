@@ -69,7 +69,7 @@ func TestShares(t *testing.T) {
 			if len(r.Iterations) != test.number || r.OfAgent != test.ofAgent {
 				t.Errorf("%d iterations, of the agent %v: %+v", len(r.Iterations), r.OfAgent, r.Iterations)
 			}
-			if told := strings.Join(r.Warnings, ""); (len(models) > 0) != strings.Contains(told, "agent scripted:a has spent its own budget; scripted:b goes on") {
+			if told := strings.Join(r.Warnings, ""); (len(models) > 0) != strings.Contains(told, "agent scripted:a has used up its own budget; scripted:b continues") {
 				t.Errorf("warnings %q", told)
 			}
 			if len(models) > 0 && !slices.ContainsFunc(r.Iterations, func(it Iteration) bool { return it.Model == "b" }) {

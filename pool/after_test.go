@@ -26,7 +26,7 @@ func TestAfter(t *testing.T) {
 		if r.Verdict.Outcome != want || r.Commits != n+1 {
 			t.Fatalf("%+v, %d commits\n%s\n%s", r.Verdict, r.Commits, f.git(f.repo, "log", "--stat", "--oneline", "ralph/a"), f.git(f.repo, "for-each-ref"))
 		}
-		if got := fmt.Sprint(r.Warnings); !strings.Contains(got, "after `echo late") || !strings.Contains(got, "exit status 3") || !strings.Contains(got, "it is put back") {
+		if got := fmt.Sprint(r.Warnings); !strings.Contains(got, "after `echo late") || !strings.Contains(got, "exit status 3") || !strings.Contains(got, "ralph moved it back") {
 			t.Errorf("warnings %q", got)
 		}
 		if _, err := os.Stat(filepath.Join(r.Dir, "after-2.log")); err != nil {

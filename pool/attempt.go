@@ -207,7 +207,7 @@ func (a *attempt) unlabelEdited(ctx context.Context) error {
 func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record) error {
 	w := a.w
 	if last.Verdict.Outcome == journal.PolicyBlocked {
-		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses what run "+last.ID+" had committed"
+		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses the commits of run "+last.ID
 	}
 	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && tally.Afresh(asked, a.claim.Record()) {
 		a.rec.Fresh, a.rec.Without = true, a.rec.Earlier.Tip
@@ -224,7 +224,7 @@ func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record)
 		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
 	}
 	if commit != "" {
-		a.rec.Without, a.rec.Anew = commit, url+" was closed and not merged"
+		a.rec.Without, a.rec.Anew = commit, url+" was closed without a merge"
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (a *attempt) unlabelStopped(result Result) {
 	after, cancel := workspace.Leaving(a.handle.soft, a.call.hard)
 	defer cancel()
 	if err := a.w.c.Run.Tracker.Change(after, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
-		text := fmt.Sprintf("its label %s is left, though it was stopped; take it away: %v", a.w.c.Require[0], err)
+		text := fmt.Sprintf("the issue was stopped, but its label %s is still there; remove it: %v", a.w.c.Require[0], err)
 		a.w.emit(journal.Event{Kind: journal.EventWarning, Key: a.rec.Key, Run: a.rec.ID, Text: text})
 	}
 }

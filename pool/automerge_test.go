@@ -42,7 +42,7 @@ func TestAutoMerge(t *testing.T) {
 		"the forge refuses": {gate: "true", refuses: "auto-merge is off: turn it on", calls: "merge", warns: "auto-merge is off: turn it on"},
 		"a draft":           {gate: "! test -f a.txt", calls: "keep", draft: true},
 		"checks changed": {gate: "sh check.sh", agent: `cat >/dev/null; echo "test -f README" > check.sh; git add -A; git commit -qm work` + done,
-			calls: "keep", warns: "somebody has to look"},
+			calls: "keep", warns: "a person has to look"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

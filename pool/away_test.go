@@ -323,7 +323,7 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 	}()
 	g.next(1)
 	close(on)
-	if text := g.wait(told, 1, "told"); !strings.HasPrefix(text[0], "no new run is started for now: ") {
+	if text := g.wait(told, 1, "told"); !strings.HasPrefix(text[0], "no new runs start for now: ") {
 		t.Errorf("of the outage: %q", text)
 	}
 	faults.Store(0)

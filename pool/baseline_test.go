@@ -127,7 +127,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	for _, r := range s.Runs {
 		if detail := r.Verdict.Reason.Detail; strings.Contains(detail, "no-such-program") {
 			whole++
-		} else if detail != "gate cannot run on main as it is; the log of a has its output" && detail != "gate cannot run on main as it is; the log of b has its output" {
+		} else if detail != "gate cannot run on main, before any change; the log of a has its output" && detail != "gate cannot run on main, before any change; the log of b has its output" {
 			t.Errorf("%s: %s", r.Key, detail)
 		}
 	}

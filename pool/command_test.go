@@ -252,7 +252,7 @@ func TestAskedElsewhere(t *testing.T) {
 	if err := p.Requeue(t.Context(), "a", "a person", tracker.Retry, ""); err != nil || len(h.all()) > 0 {
 		t.Errorf("retry: %v, %+v", err, h.all())
 	}
-	const wordless = "There is no review comment without an answer. Say what has to be done."
+	const wordless = "No review comment is unanswered. Say what has to be done."
 	if err := p.Requeue(t.Context(), "a", "a person", tracker.Fix, ""); err == nil || err.Error() != wordless {
 		t.Errorf("fix without words: %v", err)
 	}

@@ -197,7 +197,7 @@ func (namedAgent) Describe() agents.Description {
 // A report names the people that an agent's commits name, and nobody else.
 func TestClaimedPeople(t *testing.T) {
 	t.Parallel()
-	const warning = "the commits name others, who may know nothing of it: "
+	const warning = "the commits name other people, who may not know it: "
 	eve := identity.Ident{Name: "Eve", Email: "e@example.invalid"}
 	for name, c := range map[string]struct{ script, want string }{
 		"nobody":          {commits, ""},
@@ -226,7 +226,7 @@ func TestClaimedPeople(t *testing.T) {
 			if got := fmt.Sprint(r.Warnings); r.Verdict.Outcome != journal.Succeeded || got != "["+want+"]" {
 				t.Errorf("%+v, warned of %q, want %q", r.Verdict, got, want)
 			}
-			if text := f.text("a"); want != "" && strings.Count(text, "\nWarning: `the commits name others") != 1 {
+			if text := f.text("a"); want != "" && strings.Count(text, "\nWarning: `the commits name other people") != 1 {
 				t.Errorf("reported: %s", text)
 			}
 			f.clean()

@@ -32,7 +32,7 @@ func (s *sweep) noteOutage(err error) {
 // reportHeld emits an event with the reason why no run starts for now.
 func (s *sweep) reportHeld(why error) {
 	s.updateHeld()
-	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + why.Error()})
+	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new runs start for now: " + why.Error()})
 }
 
 // updateHeld updates the reason that Pool.Held returns.

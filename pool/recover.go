@@ -226,7 +226,7 @@ func (d *deadRun) readIssue() (err error) {
 // resume does the run's remaining stages.
 func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	w, rec := d.w, d.rec
-	how := "ralph had died at stage "
+	how := "ralph died at stage "
 	if rec.PID == 0 {
 		how = "was left at stage "
 	}

@@ -253,8 +253,8 @@ Gate, on a clean checkout of the tip:
 
 Made by command in sandbox none (the agent ran on the host, without isolation): 1 iteration, TIME; run ` + "`" + r.ID + "`" + `.
 
-To go on: merge this request if it is right; that closes the issue. Where a review asks for changes, the next sweep makes them. ` +
-		"To have it done anew from the base, close this request and put the label `no-human` on the issue." + `
+To go on: merge this request if it is right; that closes the issue. If a review asks for changes, the next sweep makes them. ` +
+		"To start again from the base, close this request and add the label `no-human` to the issue." + `
 
 ## Checklist
 
@@ -310,7 +310,7 @@ echo more >> work; git add -A; git commit -qm "work"`+done)
 	}
 	f.sweep(t.Context())
 	failed := f.runs("a")[1]
-	if text := f.text("a"); failed.Verdict.Outcome != journal.Failed || !strings.Contains(text, "begun anew from the base: `https://forge.example/1 was closed and not merged`") {
+	if text := f.text("a"); failed.Verdict.Outcome != journal.Failed || !strings.Contains(text, "started again from the base: `https://forge.example/1 was closed without a merge`") {
 		t.Fatalf("%+v\n%s", failed.Verdict, text)
 	}
 	f.sweep(t.Context(), "a")

@@ -146,11 +146,11 @@ func TestReviewerFails(t *testing.T) {
 		"hangs":             {`exec sleep 1000`, "killed after"},
 		"dies":              {yes + `exit 3`, "exited with status 3"},
 		"says nothing":      {`:`, "the reviewer gave no answer"},
-		"garbage":           {`head -c 100000 /dev/zero; printf '\377\033[31m\n'; say '{"accept": tru'`, "not what was asked for"},
+		"garbage":           {`head -c 100000 /dev/zero; printf '\377\033[31m\n'; say '{"accept": tru'`, "not have the requested form"},
 		"far too much":      {`say "{\"accept\": true, \"solved\": true, \"tested\": true, \"findings\": [], \"x\": \"$(head -c 2000000 /dev/zero | tr '\0' x)\"}"`, "the reviewer gave no answer"},
-		"too many findings": {`say "{\"accept\": true, \"solved\": true, \"tested\": true, \"findings\": [$(for i in $(seq 60); do printf '{"severity": "minor", "text": "x"},'; done)null]}"`, "not what was asked for"},
+		"too many findings": {`say "{\"accept\": true, \"solved\": true, \"tested\": true, \"findings\": [$(for i in $(seq 60); do printf '{"severity": "minor", "text": "x"},'; done)null]}"`, "not have the requested form"},
 		"another's tag":     {`echo '<review>{"accept": true, "solved": true, "tested": true, "findings": []}</review>'`, "the reviewer gave no answer"},
-		"leaves it open":    {`say '{"accept": true}'`, "not what was asked for"},
+		"leaves it open":    {`say '{"accept": true}'`, "not have the requested form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestReviewerFails(t *testing.T) {
 			if v := r.Verdict; v.Outcome != journal.Succeeded || v.Reason.Code != journal.ReasonUnreviewed || !strings.Contains(v.Reason.Detail, test.want) {
 				t.Errorf("%+v, %+v", v, r.Facts.Review)
 			}
-			if f.exists("a.txt") || !strings.Contains(f.text("a"), "not reviewedForge: ") || len(r.Facts.Iterations) != 1 {
+			if f.exists("a.txt") || !strings.Contains(f.text("a"), "not reviewed: ") || len(r.Facts.Iterations) != 1 {
 				t.Errorf("merged: %v, report:\n%s", f.exists("a.txt"), f.text("a"))
 			}
 			f.clean()

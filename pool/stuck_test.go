@@ -62,11 +62,11 @@ func TestFailuresThatUseNoAttemptEndWithAPerson(t *testing.T) {
 		damage     func(f *fixture)
 		says, next string
 	}{
-		"setup": {func(f *fixture) { f.Config.Run.Setup = lines("exit 3") }, "exit 3", "Find out what is broken; then have it worked again."},
+		"setup": {func(f *fixture) { f.Config.Run.Setup = lines("exit 3") }, "exit 3", "Find out what is broken; then work the issue again."},
 		"before the run": {func(f *fixture) {
 			f.withRemote()
 			f.Config.Run.Tracker, f.Config.Run.Publish = unreadableForge{f.Config.Run.Tracker}, journal.PublishRequest
-		}, "may not look at requests", "has to fix what is broken there"},
+		}, "may not look at requests", "has to fix it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

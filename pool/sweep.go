@@ -33,8 +33,7 @@ type Summary struct {
 	Unavailable error
 	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is available; zero: unknown
 	Parked      []journal.Parked // agents that were unavailable when the sweep ended
-	// Parallel is the number of issues that could run at once when the sweep ended; Most is the limit. Refusals of a model
-	// service lower Parallel.
+	// Parallel is how many issues could run at once when the sweep ended, fewer than Most after refusals of a model service.
 	Parallel, Most int
 	Interrupted    bool // ctx, Drain or Kill stopped the sweep, whether issues are left or not
 }
@@ -62,7 +61,8 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	}
 	call, done := p.beginCall(ctx, p.drained)
 	defer done()
-	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, active: map[string]bool{}, ended: map[string]time.Time{}}
+	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1)}
+	s.tried, s.active, s.ended = map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	s.wantsSlot.Store(true)
 	defer p.enlist(s)()
 	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.wakeSweeps() })()

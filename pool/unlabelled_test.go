@@ -76,7 +76,7 @@ func TestUnlabelledAndStopped(t *testing.T) {
 			if r := f.only(s); r.Verdict.Outcome != journal.Interrupted {
 				t.Errorf("%+v", r.Verdict)
 			}
-			if text := f.text("a"); !strings.Contains(text, "Next: nothing; ralph goes on when the issue is given the label `no-human`.\n") {
+			if text := f.text("a"); !strings.Contains(text, "Next: nothing; ralph continues when the issue is given the label `no-human`.\n") {
 				t.Errorf("the issue says:\n%s", text)
 			}
 			f.clean()

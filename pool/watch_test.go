@@ -387,8 +387,8 @@ func TestChecksOfAGateInTheWorktree(t *testing.T) {
 			f.Config.Run.Gate, f.Config.Run.GateOn = lines(cmp.Or(c.gate, "go test ./...")), run.GateOnWorktree
 			f.judge(c)
 			text := f.text("a")
-			if !strings.Contains(text, "nor that a failing test makes it fail") ||
-				c.want == changed && !strings.Contains(text, "as they were on the base was not tried") {
+			if !strings.Contains(text, "nor with a failing test") ||
+				c.want == changed && !strings.Contains(text, "The gate did not run with these files as they were on the base") {
 				t.Errorf("report:\n%s", text)
 			}
 		})

@@ -224,7 +224,7 @@ func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
-// Refused returns the head commit and the URL of the branch's latest request into the base, if that was closed and not merged.
+// Refused returns the head commit and the URL of the branch's latest request into the base, if that was closed without a merge.
 // Otherwise both are empty.
 func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
 	url, err = untilKilled(ctx, w, func(ctx context.Context) (url string, err error) {

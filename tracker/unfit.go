@@ -35,7 +35,7 @@ func (u Unfit) String() string {
 	case UnfitBlocked:
 		return "blocked by " + u.Detail
 	case UnfitConfidential:
-		return "confidential, and others than its readers could see its branch and request: " +
+		return "confidential, and people who cannot read it could see its branch and request: " +
 			"make the issue public or the project private, or do it yourself"
 	}
 	return string(u.Code)

@@ -11,7 +11,7 @@ func TestUnfit(t *testing.T) {
 		change(&i)
 		return i
 	}
-	const seen = "others than its readers could see its branch and request: make the issue public or the project private, or do it yourself"
+	const seen = "people who cannot read it could see its branch and request: make the issue public or the project private, or do it yourself"
 	for _, c := range []struct {
 		issue          Issue
 		want           Unfit

@@ -25,6 +25,6 @@ type Notice struct {
 var (
 	ErrForged       = errors.New("signature or token is missing, or does not match the secret")
 	ErrStale        = errors.New("the delivery was signed too long ago, or the clocks differ")
-	ErrOtherProject = errors.New("the delivery is of another project")
-	ErrNoDelivery   = errors.New("this is no delivery of the project's tracker")
+	ErrOtherProject = errors.New("the delivery is for another project")
+	ErrNoDelivery   = errors.New("the delivery is not from the project's tracker")
 )

@@ -293,11 +293,11 @@ func TestLayerIsGone(t *testing.T) {
 	if err != nil || len(trees) != 1 {
 		t.Fatal(trees, err)
 	}
-	if _, err := trees[0].Sandbox(t.Context()); err == nil || !strings.Contains(err.Error(), "the files that the worktree is laid over are gone") {
+	if _, err := trees[0].Sandbox(t.Context()); err == nil || !strings.Contains(err.Error(), "the lower files of the worktree's overlay are missing") {
 		t.Errorf("prepared for a sandbox: %v", err)
 	}
 	err = trees[0].Remove(t.Context())
-	if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "laid over are gone") || !strings.Contains(err.Error(), "; its files that differ from ") {
+	if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "overlay are missing") || !strings.Contains(err.Error(), "; its files that differ from ") {
 		t.Errorf("removed: %v", err)
 	}
 	kept, err := filepath.Glob(filepath.Join(f.state, "kept", "*", "files", "draft"))

@@ -67,7 +67,7 @@ func (t *Tree) discard() error {
 // the key is free for the next run. Work imported before stays on the branch.
 func (t *Tree) setAside(why error) error {
 	kept := t.newKeptDir()
-	t.repo.log.Warn("work of an earlier run cannot be imported; its files and its repository are kept", "run", t.Spec().Run, "kept", kept, "error", why)
+	t.repo.log.Warn("work of an earlier run cannot be imported; its files and repository are kept", "run", t.Spec().Run, "kept", kept, "error", why)
 	return t.moveAside(kept)
 }
 

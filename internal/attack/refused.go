@@ -117,7 +117,7 @@ func commitSecrets(s *escape.Suite) {
 	}
 	findings := r.findings(`while [ $# -gt 0 ]; do printf '%s\n' "$2" >"$1"; shift 2; done`, forms...)
 	for i := 0; i < len(forms); i += 2 {
-		if !strings.Contains(findings, forms[i]+" brings a secret") {
+		if !strings.Contains(findings, forms[i]+" adds a secret") {
 			s.Errorf("a secret would be published (%s)", forms[i])
 		}
 	}

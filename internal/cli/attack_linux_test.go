@@ -12,7 +12,7 @@ func TestAttacksAreStopped(t *testing.T) {
 	got := m.run(t, nil, "sandbox", "check", "--sandbox=native", "--agent-command=true")
 	_, attacks, _ := strings.Cut(got.stdout, "Attacks from inside native:\n")
 	lines := strings.Split(strings.TrimSpace(attacks), "\n")
-	sum := fmt.Sprintf("native has stopped %d of %[1]d attacks.", len(lines)-1)
+	sum := fmt.Sprintf("native stopped %d of %[1]d attacks.", len(lines)-1)
 	if got.status != 0 || len(lines) < 25 || lines[len(lines)-1] != sum {
 		t.Errorf("status %d, %s%s", got.status, attacks, got.stderr)
 	}

@@ -94,10 +94,10 @@ func TestNotifyRefuses(t *testing.T) {
 	m.write(t, "README", "hello\n")
 	m.commit(t)
 	for own, want := range map[string]string{
-		"notify-on: [everything]":                                   "is none of human, problem, succeeded",
+		"notify-on: [everything]":                                   "must be one of human, problem, succeeded",
 		"notify-url: http://example.com":                            "must begin with https://",
 		"dashboard-url: ralph.example.com":                          "must be an address that begins",
-		"notify-mail-to: [nobody]":                                  "is no e-mail address",
+		"notify-mail-to: [nobody]":                                  "is not an e-mail address",
 		"notify-mail-to: [a@example.com]":                           "notify-mail-server is needed",
 		"notify-mail-server: mail":                                  "is not HOST:PORT",
 		"notify-slack-file: none":                                   "no such file",

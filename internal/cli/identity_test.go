@@ -14,7 +14,7 @@ import (
 func TestMissingIdentity(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	const missing = "git knows no name and e-mail address to commit with"
+	const missing = "git has no name and e-mail address for commits"
 	const fix = `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
 	m := newMachine(t)
 	m.commit(t)

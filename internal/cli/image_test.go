@@ -47,8 +47,8 @@ func TestImageEngine(t *testing.T) {
 func TestImageThatRunsDoNotTake(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"": {"image", "build"}, "runs take it with --image my:1": {"image", "build", "--image=my:1"},
-		"runs take it with --image ralph:repo-": {"image", "build", "--file=other"},
+		"": {"image", "build"}, "give --image my:1": {"image", "build", "--image=my:1"},
+		"give --image ralph:repo-": {"image", "build", "--file=other"},
 	} {
 		m := newMachine(t)
 		m.write(t, ".ralph/Dockerfile", "FROM scratch\n")
@@ -72,7 +72,7 @@ func TestImageRemovedTwice(t *testing.T) {
 		bin := m.program(t, engine, "[ $1 = info ] && exit; echo '"+says+"' >&2; exit 1\n")
 		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			"image", "remove", "--image=ralph:x", "--engine", engine)
-		want := ran{status: exit.Failed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed before, or never built; --image or --engine name another\n"}
+		want := ran{status: exit.Failed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed or never built; name another with --image or --engine\n"}
 		if got != want {
 			t.Errorf("%s: got %+v", engine, got)
 		}
@@ -101,7 +101,7 @@ func TestImageWithoutADaemon(t *testing.T) {
 func TestImageHints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
-		"no build file": {"Dockerfile", "no Dockerfile in .ralph\nralph: write one with: ralph init --sandbox docker; or name yours with --file\n"},
+		"no build file": {"Dockerfile", "no Dockerfile in .ralph\nralph: create one with: ralph init --sandbox docker; or name your own with --file\n"},
 		"no engine":     {".ralph/Dockerfile", "docker is not installed: "},
 	} {
 		m := newMachine(t)
@@ -193,7 +193,7 @@ func TestInitBuildsTheImage(t *testing.T) {
 		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "RALPH_CONTAINER_USER=1000:1000"}
 	},
 		"init", "--agent=codex", "--sandbox=docker", "--yes")
-	if got.status == 0 || !strings.Contains(got.stderr, "the files are written, and the image is not built") || !strings.Contains(got.stderr, "ralph image build") {
+	if got.status == 0 || !strings.Contains(got.stderr, "the files are written, but the image is not built") || !strings.Contains(got.stderr, "ralph image build") {
 		t.Errorf("a build that fails: %+v", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestInit(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "init", "--agent", "claude-code", "--sandbox", "none", "--model", "*some:model", "--gate", "go test ./... # all")
-	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "Wrote ROOT/repo/.ralph:\n") || !strings.Contains(got.stdout, "Next:\n") || !strings.Contains(got.stdout, ". Commit .ralph, ") {
+	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "Wrote ROOT/repo/.ralph:\n") || !strings.Contains(got.stdout, "Next:\n") || !strings.Contains(got.stdout, ". Commit .ralph to use it in other clones. ") {
 		t.Errorf("got %+v", got)
 	}
 	var names []string
@@ -173,7 +173,7 @@ func TestInitImageLacks(t *testing.T) {
 	bin := m.program(t, "podman", "exit 1\n")
 	got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 		"init", "--yes", "--sandbox=podman", "--agent=codex")
-	next := ". Write into .ralph/Containerfile how to install dotnet, which setup or gate runs: ralph knows no package that would do.\n"
+	next := ". Write into .ralph/Containerfile how to install dotnet, which setup or gate runs: ralph knows no package for this.\n"
 	if got.status != 0 || strings.Contains(got.stdout, "Built ") || !strings.Contains(got.stdout, next) || !strings.Contains(got.stdout, ". ralph image build ") {
 		t.Errorf("%+v, want %q", got, next)
 	}
@@ -229,7 +229,7 @@ func TestInitWizard(t *testing.T) {
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	if !strings.Contains(got.stderr, `"cdex" is none of these; did you mean codex?`) {
+	if !strings.Contains(got.stderr, `"cdex" is not in the list; did you mean codex?`) {
 		t.Errorf("got %s", got.stderr)
 	}
 	for key, want := range map[string]string{

@@ -55,7 +55,7 @@ func TestAddresses(t *testing.T) {
 	if got := m.run(t, nil, "projects", "pause", "--listen", "nosuch", "p"); got != want {
 		t.Errorf("%+v", got)
 	}
-	const database = "the database's address cannot be read: its port is no number from 1 to 65535; in a password write / as %2F\n"
+	const database = "the database's address cannot be read: its port is not a number from 1 to 65535; in a password write / as %2F\n"
 	if got := m.run(t, nil, "fleet", "status", "--database", "postgres://ralph@h:x/n"); got.status != exit.Usage || got.stderr != "ralph: --database: "+database {
 		t.Errorf("%+v", got)
 	}
@@ -69,7 +69,7 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	nobody := filepath.Join(m.root, "none.sock")
-	want = ran{status: exit.Failed, stderr: "ralph: no service listens at unix:ROOT/none.sock\nralph: begin one with: ralph serve\n"}
+	want = ran{status: exit.Failed, stderr: "ralph: no service listens at unix:ROOT/none.sock\nralph: start one with: ralph serve\n"}
 	if got := m.run(t, nil, "top", "unix:"+nobody); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -211,7 +211,7 @@ func TestServeWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "serve", "nosuch.yaml")
-	const want = "ROOT/repo/nosuch.yaml: no such file; begin it with: ralph projects add --config ROOT/repo/nosuch.yaml REPO\n"
+	const want = "ROOT/repo/nosuch.yaml: no such file; create it with: ralph projects add --config ROOT/repo/nosuch.yaml REPO\n"
 	if got.status != exit.Usage || !strings.HasSuffix(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}

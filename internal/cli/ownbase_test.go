@@ -45,11 +45,11 @@ func TestBranchToLookAtIsNoBase(t *testing.T) {
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
 	for _, args := range [][]string{append(work, "two"), append(own, "merge", "one"), {"clean"}, append(work, "--dry-run")} {
 		got := m.run(t, nil, args...)
-		if got.status != exit.Usage || !strings.Contains(got.stderr, "ralph/one, which is checked out, is a branch of ralph's own, and no base for other issues\nralph: git switch BRANCH, or name the base: --base BRANCH") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "ralph/one, which is checked out, is ralph's own branch and cannot be the base of other issues\nralph: git switch BRANCH, or name the base: --base BRANCH") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "no base for other issues") {
+	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "cannot be the base of other issues") {
 		t.Errorf("%+v", got)
 	}
 	if got := m.run(t, nil, append(work, "--base=ralph/one", "two")...); got.status != 0 {

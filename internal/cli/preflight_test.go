@@ -35,7 +35,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 		"user by name": {[]string{"--container-user=agent"}, "", `docker: configure docker: user "agent" is not UID:GID, in numbers; name the user that runs commands: --container-user 1000:1000`},
 		"network":      {[]string{"--container-network=host"}, "", `network "host" would join a network that is not the sandbox's own`},
 		"userns":       {[]string{"--container-userns=container:db"}, "", `user namespace "container:db" would join a user namespace that is not the sandbox's own`},
-		"mount":        {[]string{"--container-user=0:0", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph is ralph's own place inside"},
+		"mount":        {[]string{"--container-user=0:0", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph inside is reserved for ralph"},
 		"whose user":   {nil, "4321:4321", "--container-user "}, // 0:0 for root, the image's user for others
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestContainerKeys(t *testing.T) {
 		}
 	}
 	check := m.run(t, change, append([]string{"sandbox", "check", "--sandbox=docker", "--image=ralph:x", "--agent-command=true"}, keys...)...)
-	want := "docker is weaker than the others that isolate: the network backend has no allow-list; user ids inside are those of the host; " +
-		"SELinux does not confine it; it has devices of the host (/dev/kvm); commands are in more groups (kvm); it is started with other arguments (--cpuset-cpus=0)\n"
+	want := "docker isolates less than the others: the network backend has no allow-list; user ids inside are those of the host; " +
+		"SELinux does not confine it; it has devices of the host (/dev/kvm); commands are in additional groups (kvm); it is started with additional arguments (--cpuset-cpus=0)\n"
 	if !strings.Contains(check.stdout, want) {
 		t.Errorf("check says %s%s", check.stdout, check.stderr)
 	}

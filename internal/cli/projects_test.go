@@ -35,7 +35,7 @@ func TestProjects(t *testing.T) {
 	do(0, "Added repo to ROOT/home/.config/ralph/serve.yaml", "add")
 	do(exit.Usage, "ralph: ROOT/repo is in ROOT/home/.config/ralph/serve.yaml already, as project repo\n", "add", ".")
 	do(exit.Usage, "already, as project repo", "add", "--name=again", m.repo)
-	for name, want := range map[string]string{"elsewhere/repo": "another project with the name repo", "Mein Projekt ü": `ralph: project "Mein Projekt ü" needs a name`} {
+	for name, want := range map[string]string{"elsewhere/repo": "already has a project with the name repo", "Mein Projekt ü": `ralph: project "Mein Projekt ü" needs a name`} {
 		dir := filepath.Join(m.root, name)
 		git := exec.CommandContext(t.Context(), "git", "init", "--quiet", dir)
 		if out, err := git.CombinedOutput(); err != nil {
@@ -128,7 +128,7 @@ func TestProjectsOfService(t *testing.T) {
 	if got := state(); got != "other not-running\nrepo paused\n" {
 		t.Errorf("not in the file: %s", got)
 	}
-	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "there is no such project") {
+	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "the service has no project none") {
 		t.Errorf("no project: %+v", got)
 	}
 	close(interrupt)

@@ -42,7 +42,7 @@ func TestRetryTellsOfParkedAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := m.run(t, nil, "retry", state, "one")
-	want := taken + "Agent claude-code is parked until " + until.Format(time.DateTime) + ": its limit is reached (met by other).\nBefore " + until.Format(time.DateTime) + " only `ralph work one` works it.\n"
+	want := taken + "Agent claude-code is parked until " + until.Format(time.DateTime) + ": its limit is reached (in a run of other).\nBefore " + until.Format(time.DateTime) + " only `ralph work one` works it.\n"
 	if got.status != exit.OK || got.stdout != want {
 		t.Errorf("%s%s, want %s", got.stdout, got.stderr, want)
 	}

@@ -114,9 +114,9 @@ func newRoot(a *compose.App, args ...string) *cobra.Command {
 	flags.StringVar(&a.Repo, "repo", "", "the repository's `folder` (default: the one you are in)")
 	flags.StringVar(&a.Color, "color", a.Color, "colour the output `when`: auto, always, never")
 	flags.BoolVarP(&a.UI.Quiet, "quiet", "q", false, "print results and errors only")
-	flags.BoolVarP(&a.UI.Verbose, "verbose", "v", false, "print more of what goes on")
+	flags.BoolVarP(&a.UI.Verbose, "verbose", "v", false, "print more details")
 	flags.BoolP("help", "h", false, "explain the command")
-	flags.VarPF(allHelp{a}, "help-all", "", "behind a command: explain it with all of its flags").NoOptDefVal = "true"
+	flags.VarPF(allHelp{a}, "help-all", "", "after a command: explain it with all of its flags").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
 	all := constructors()

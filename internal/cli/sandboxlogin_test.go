@@ -21,15 +21,15 @@ func TestSandboxLogin(t *testing.T) {
 		stderr string // a part of it; then the command fails
 	}{
 		"key of the agent":  {args: nil, want: "secret set anthropic: the-key"},
-		"another agent":     {args: []string{"--agent", "codex"}, stderr: "sbx holds no secret for openai: " + help + "openai"},
+		"another agent":     {args: []string{"--agent", "codex"}, stderr: "sbx has no secret for openai: " + help + "openai"},
 		"login":             {args: []string{"--oauth", "openai"}, want: "secret set openai --oauth: "},
 		"standard input":    {args: []string{"--stdin", "github"}, stdin: "ghp_1\n", want: "secret set github: ghp_1"},
 		"it is there":       {args: []string{"--stdin"}, held: "anthropic", stdin: "new\n", want: "secret ls --json --service anthropic: "},
 		"replaced":          {args: []string{"--stdin", "--refresh"}, held: "anthropic", stdin: "new\n", want: "secret set anthropic: new"},
-		"nothing there":     {args: []string{"--stdin"}, stderr: "there is no secret on standard input; pipe it in, or leave --stdin out"},
+		"nothing there":     {args: []string{"--stdin"}, stderr: "no secret on standard input; pipe it in, or remove --stdin"},
 		"two lines":         {args: []string{"--stdin"}, stdin: "a\nb\n", stderr: "it has more than one line"},
 		"both":              {args: []string{"--stdin", "--oauth"}, stderr: "oauth stdin"},
-		"no service":        {args: []string{"--agent", "command", "--agent-command", "x"}, stderr: `the agent "command" has no service that sbx knows: name one, as in: ralph sandbox login openai`},
+		"no service":        {args: []string{"--agent", "command", "--agent-command", "x"}, stderr: `agent "command" has no service that sbx knows; name one, such as: ralph sandbox login openai`},
 		"two services":      {args: []string{"a", "b"}, stderr: "b"},
 		"not a service":     {args: []string{"--", "--global"}, stderr: `"--global" is not a service of sbx`},
 		"sbx does not want": {args: []string{"--oauth", "refused"}, stderr: "no such login"},
@@ -70,7 +70,7 @@ echo "$*: $read" >>"` + calls + `"
 			if last := lines[len(lines)-1]; err != nil || last != tt.want {
 				t.Errorf("the last call is %q, %v, want %q", last, err, tt.want)
 			}
-			if got.status != 0 || !strings.HasPrefix(got.stdout, "sbx holds the secret of ") {
+			if got.status != 0 || !strings.HasPrefix(got.stdout, "sbx has the secret of ") {
 				t.Errorf("got %+v", got)
 			}
 			if name == "login" && !strings.Contains(got.stderr, "open https://login.example") {

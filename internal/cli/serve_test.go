@@ -186,7 +186,7 @@ func TestServeInFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	worker := serveInFleet(t, m, database, "--roles=worker", file)
-	const idle = "No machine has the role planner: no new issue is begun.\n"
+	const idle = "No machine has the role planner, so no new issue begins.\n"
 	if got := m.run(t, nil, "fleet", "status", database); !strings.Contains(got.stdout, idle) {
 		t.Errorf("without a planner: %s%s", got.stdout, got.stderr)
 	}
@@ -314,7 +314,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{write("same.yaml", "projects:\n  - repo: a\n  - {repo: ./a, name: b}\n")}, "two projects have the repository"},
 		{[]string{"--listen", "0.0.0.0:0", good}, "a token is needed; give --listen-token-file FILE or RALPH_LISTEN_TOKEN"},
 		{[]string{"--listen", "nonsense", good}, `--listen: "nonsense" is neither HOST:PORT nor unix:PATH`},
-		{[]string{"--listen", "systemd", good}, "--listen: systemd has not handed over one socket"},
+		{[]string{"--listen", "systemd", good}, "--listen: systemd passed no socket, or more than one"},
 		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "has fewer than 16 characters"},
 		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "none: no such file or directory; make one with: (umask 077; openssl rand -hex 32 >"},
 		{[]string{"--queue-ui", good}, "--queue-ui is for a fleet, which needs --database"},

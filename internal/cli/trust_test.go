@@ -204,14 +204,14 @@ func TestTrust(t *testing.T) {
 	}
 	const list = "  agent-env  [\"KEY=(hidden)\"]\n    before     [\"make\\tdeps\"]\nHash: "
 	step(ran{
-		status: 2, stdout: "ROOT/repo/.ralph/config.yaml sets what needs your consent:\n  " + list + hash + "\n",
-		stderr: "ralph: there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes\n",
+		status: 2, stdout: "ROOT/repo/.ralph/config.yaml sets values that need your consent:\n  " + list + hash + "\n",
+		stderr: "ralph: no terminal to ask on; if you have read this and agree, accept it with: ralph trust --yes\n",
 	}, "trust")
 	step(ran{
-		stdout: "ROOT/repo/.ralph/config.yaml sets what needs your consent:\n  " + list + hash + "\n",
-		stderr: "accepted; take it back with: ralph trust --revoke\n",
+		stdout: "ROOT/repo/.ralph/config.yaml sets values that need your consent:\n  " + list + hash + "\n",
+		stderr: "accepted; to withdraw: ralph trust --revoke\n",
 	}, "trust", "--yes")
-	step(ran{stdout: "You have accepted this of ROOT/repo/.ralph/config.yaml:\n  " + list + hash + "\n"}, "trust")
+	step(ran{stdout: "Accepted values of ROOT/repo/.ralph/config.yaml:\n  " + list + hash + "\n"}, "trust")
 	step(ran{stdout: "a\n"}, "config", "labels")
 
 	// Other keys may change freely. A changed guarded key is shown with the accepted value.
@@ -229,7 +229,7 @@ func TestTrust(t *testing.T) {
 	}, "work", "-n")
 	got := m.run(t, nil, "trust")
 	const diff = "ROOT/repo/.ralph/config.yaml has changed since you accepted it:\n" +
-		"  - agent-env  [\"KEY=(hidden)\"]\n  + agent-env  [\"KEY=(hidden)\"] (another one)\n" +
+		"  - agent-env  [\"KEY=(hidden)\"]\n  + agent-env  [\"KEY=(hidden)\"] (another value)\n" +
 		"  - before     [\"make\\tdeps\"]\n  + before     [\"make\\tpwn\"]\n  + sandbox    none\nHash: "
 	if got.status != 2 || !strings.HasPrefix(got.stdout, diff) || strings.Contains(got.stdout, hash) {
 		t.Errorf("got %+v", got)
@@ -251,8 +251,8 @@ func TestTrust(t *testing.T) {
 	}
 	m.write(t, path, "before: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
 	step(ran{stdout: "no-human\n"}, "config", "labels")
-	step(ran{stderr: "forgotten: nothing is accepted of ROOT/repo/.ralph/config.yaml\n"}, "trust", "--revoke")
-	step(ran{stderr: "nothing was accepted of ROOT/repo/.ralph/config.yaml\n"}, "trust", "--revoke")
+	step(ran{stderr: "withdrawn: no values of ROOT/repo/.ralph/config.yaml are accepted any more\n"}, "trust", "--revoke")
+	step(ran{stderr: "no values of ROOT/repo/.ralph/config.yaml were accepted\n"}, "trust", "--revoke")
 	if got := m.run(t, nil, "config", "labels"); !saysWithout(got) {
 		t.Errorf("revoked: %+v", got)
 	}
@@ -308,7 +308,7 @@ func TestTrustAsks(t *testing.T) {
 func TestNothingToTrust(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	want := ran{stderr: "there is nothing to trust: ROOT/repo/.ralph/config.yaml sets nothing that needs your consent\n"}
+	want := ran{stderr: "nothing to accept: ROOT/repo/.ralph/config.yaml sets nothing that needs your consent\n"}
 	for _, args := range [][]string{{"trust"}, {"trust", "--yes"}, {"trust", "--hash"}} {
 		if got := m.run(t, nil, args...); got != want {
 			t.Errorf("no file, %v: %+v", args, got)

@@ -82,7 +82,7 @@ func TestSlipInAnIssuesFields(t *testing.T) {
 	m.commit(t)
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--dry-run")
 	if got.status != 0 || !strings.HasPrefix(got.stdout, "Would work, in this order:\n") || strings.Count(got.stderr, "warning") != 1 ||
-		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is no field that ralph knows; did you mean priority?") {
+		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is not a field that ralph knows; did you mean priority?") {
 		t.Errorf("%+v", got)
 	}
 	got = m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--max-iterations=1")

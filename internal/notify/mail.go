@@ -29,7 +29,7 @@ type Mail struct {
 // CheckMail returns an error if the address is neither empty nor a valid e-mail address.
 func CheckMail(address string) error {
 	if _, err := netmail.ParseAddress(address); address != "" && err != nil {
-		return errors.New("is no e-mail address")
+		return errors.New("is not an e-mail address")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func CheckOn(s string) error {
 		all = append(all, string(o))
 	}
 	if !slices.Contains(all, s) {
-		return errors.New("is none of " + strings.Join(all, ", "))
+		return errors.New("must be one of " + strings.Join(all, ", "))
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (n *Notifier) isClosed() bool {
 func (n *Notifier) sendDue(ctx context.Context, l *lane, all bool) {
 	old, err := sweep(l.box.dir)
 	if old > 0 {
-		n.c.Log.Warn("notifications left out: older than a week", "number", old)
+		n.c.Log.Warn("notifications dropped: older than a week", "number", old)
 	}
 	names, nerr := l.box.names()
 	if err = errors.Join(err, nerr); err != nil {
@@ -212,7 +212,7 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *deliver
 		return false
 	}
 	if err != nil {
-		n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", e.Issue, "error", err)
+		n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", e.Issue, "error", err)
 	}
 	if err := e.done(); err != nil {
 		t.scheduleRetry()
@@ -316,7 +316,7 @@ func (n *Notifier) enqueue(m Message) {
 	}
 	for _, l := range n.lanes {
 		if err := l.box.add(m); err != nil {
-			n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", m.Issue, "error", err)
+			n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", m.Issue, "error", err)
 			continue
 		}
 		l.wake()

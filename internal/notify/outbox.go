@@ -142,7 +142,7 @@ func (o outbox) lockAndRead(name string) (e entry, ok bool, err error) {
 		err = json.Unmarshal(text, &e.Message)
 	}
 	if err == nil && (e.ID == "" || e.Text == "") {
-		err = errors.New("it holds no message")
+		err = errors.New("it contains no message")
 	}
 	if err != nil {
 		aside := e.path + damaged

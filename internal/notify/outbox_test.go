@@ -271,7 +271,7 @@ func TestNoOutbox(t *testing.T) {
 	n := open(filepath.Join(file, "outbox"), &log, f)
 	n.Ended(ended("x", journal.Failed, true))
 	n.Close()
-	if len(f.got) > 0 || !strings.Contains(log.String(), "notification left out") {
+	if len(f.got) > 0 || !strings.Contains(log.String(), "notification dropped") {
 		t.Errorf("%+v\n%s", f.got, log.String())
 	}
 }

@@ -26,11 +26,11 @@ func CheckAddress(address string) error {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" { // the parser's error would contain the address
-		return errors.New("is no address such as https://example.com/hook")
+		return errors.New("is not an address such as https://example.com/hook")
 	}
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())) {
-		return errors.New("must begin with https://, or be on this host")
+		return errors.New("must begin with https://, or lead to this host")
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func LastWins(env []string) []string {
 func Explain(err error, path, dir string) error {
 	switch {
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("%w; long text belongs on its standard input", err)
+		return fmt.Errorf("%w; pass long text on its standard input", err)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("no more processes may be started (by the sandbox's limit, or see: ulimit -u): %w", err)
 	case dir != "" && !isDir(dir):

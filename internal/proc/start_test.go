@@ -67,7 +67,7 @@ func TestStartErrors(t *testing.T) {
 		{"not a program", Spec{Argv: []string{"./garbage"}, Dir: dir}, unix.ENOEXEC, "could not start ./garbage: ./garbage"},
 		{
 			"too long", Spec{Argv: []string{"sh", strings.Repeat("x", 4<<20)}, Env: path()}, unix.E2BIG,
-			"argument list too long; long text belongs on its standard input",
+			"argument list too long; pass long text on its standard input",
 		},
 		{
 			"NUL in an argument", Spec{Argv: []string{"sh", "-c", "a\x00b"}}, nil,

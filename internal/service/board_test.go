@@ -93,8 +93,8 @@ func TestBoardClosedRequest(t *testing.T) {
 	}
 	want := map[string]string{
 		"task-1": "is finished and waits to be merged: https://forge.example/1",
-		"task-2": "its request was closed and not merged: https://forge.example/2; close the issue, or give it the label no-human to have it done anew",
-		"task-3": "ralph has no open request for it any more: https://forge.example/3; close the issue if that was merged, unless the next sweep does: it does when the base has every change of the branch",
+		"task-2": "its request was closed without a merge: https://forge.example/2; close the issue, or add the label no-human to have it worked again",
+		"task-3": "its request is no longer open: https://forge.example/3; if it was merged, close the issue, or let the next sweep close it, which it does once the base has every change of the branch",
 	}
 	for _, i := range b.Issues(nil) {
 		if i.Code != service.CodeInReview || i.Reason != want[i.Key] {

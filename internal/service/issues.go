@@ -106,12 +106,12 @@ const CodeInReview = "in-review"
 
 func (r Reviewed) reason() string {
 	if r.Again != "" {
-		return "its request was closed and not merged: " + r.Where +
-			"; close the issue, or give it the label " + r.Again + " to have it done anew"
+		return "its request was closed without a merge: " + r.Where +
+			"; close the issue, or add the label " + r.Again + " to have it worked again"
 	}
 	if r.Gone {
-		return "ralph has no open request for it any more: " + r.Where + "; close the issue if that was merged, " +
-			"unless the next sweep does: it does when the base has every change of the branch"
+		return "its request is no longer open: " + r.Where + "; if it was merged, close the issue, " +
+			"or let the next sweep close it, which it does once the base has every change of the branch"
 	}
 	reason := "is finished and waits to be merged"
 	if r.Where != "" {

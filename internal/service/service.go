@@ -97,7 +97,7 @@ type Config struct {
 var (
 	ErrNoProject = errors.New("there is no such project")
 	ErrNotOpen   = errors.New("the project is not open")
-	ErrAway      = errors.New("the others cannot be told now")
+	ErrAway      = errors.New("the other machines cannot be notified now")
 	ErrNotOn     = errors.New("the issue is not being worked by this service")
 )
 
@@ -366,7 +366,7 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 		return err
 	}
 	if run != "" {
-		return fmt.Errorf("run %s is over; nothing was stopped", run)
+		return fmt.Errorf("run %s has ended; nothing was stopped", run)
 	}
 	return ErrNotOn
 }

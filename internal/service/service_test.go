@@ -145,7 +145,7 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	s, w := start(t, 0, p)
 	w.Until(t, "p", journal.EventStarted, 1)
 	away.Store(true)
-	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || st.Problem != "the database is away" {
+	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || st.Problem != "the database is unavailable" {
 		t.Errorf("%+v", st)
 	}
 	if s.Ready() || !s.Alive() {
@@ -240,7 +240,7 @@ func TestStopRetryPause(t *testing.T) {
 	if err := s.Stop(t.Context(), "p", "other", ""); !errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("stop of another: %v", err)
 	}
-	if err := s.Stop(t.Context(), "p", "task-1", "the-one-before"); err == nil || err.Error() != "run the-one-before is over; nothing was stopped" {
+	if err := s.Stop(t.Context(), "p", "task-1", "the-one-before"); err == nil || err.Error() != "run the-one-before has ended; nothing was stopped" {
 		t.Errorf("stop of a run that is over: %v", err)
 	}
 	st, err := s.Status("p")

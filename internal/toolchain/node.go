@@ -4,20 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-var (
-	// nodeImage is the line of a build file that says which Node.js an image has.
-	nodeImage = pattern.Lazy(`(?m)^FROM (?:\S*/)?node:(\d+)`)
-	number    = pattern.Lazy(`\d+`)
-)
-
-// OldNode reports that a project wants a newer Node.js than the image of a build file has: wanted is what package.json says, has the
-// version of the image. wanted is empty where that is not so, or not known.
+// OldNode reports whether a project needs a newer Node.js than the image of a build file has. wanted is the requirement in
+// package.json, or "" if the image meets it or it is unknown; has is the image's major version.
 func OldNode(top, buildFile string) (wanted string, has int) {
 	text, err := os.ReadFile(filepath.Join(top, "package.json"))
 	var project struct{ Engines struct{ Node string } }
@@ -25,13 +18,14 @@ func OldNode(top, buildFile string) (wanted string, has int) {
 		return "", 0
 	}
 	build, err := os.ReadFile(buildFile)
-	from := nodeImage().FindSubmatch(build)
+	from := regexp.MustCompile(`(?m)^FROM (?:\S*/)?node:(\d+)`).FindSubmatch(build)
 	if err != nil || from == nil {
 		return "", 0
 	}
 	has, _ = strconv.Atoi(string(from[1]))
-	for one := range strings.SplitSeq(project.Engines.Node, "||") { // the first number of each is its least, or its most
-		least, err := strconv.Atoi(number().FindString(one))
+	number := regexp.MustCompile(`\d+`)
+	for one := range strings.SplitSeq(project.Engines.Node, "||") { // the first number of each is its minimum or maximum
+		least, err := strconv.Atoi(number.FindString(one))
 		if err != nil || least <= has || strings.HasPrefix(strings.TrimSpace(one), "<") {
 			return "", has
 		}

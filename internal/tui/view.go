@@ -109,7 +109,7 @@ func (v *View) Write(b []byte) (int, error) {
 func (v *View) takePending() string {
 	text := string(v.pending)
 	if v.dropped > 0 {
-		text = strconv.Itoa(v.dropped) + " lines were left out: the terminal was too slow\n" + text
+		text = strconv.Itoa(v.dropped) + " lines were skipped: the terminal was too slow\n" + text
 	}
 	v.pending, v.dropped = nil, 0
 	return text

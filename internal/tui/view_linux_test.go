@@ -185,7 +185,7 @@ func TestViewStandsStill(t *testing.T) {
 	p.show()
 	fmt.Fprintln(v, "the last line")
 	v.Stop()
-	p.await("lines were left out: the terminal was too slow")
+	p.await("lines were skipped: the terminal was too slow")
 	p.await("the last line")
 	p.asBefore()
 }

@@ -62,7 +62,7 @@ type usageBody struct {
 	CacheRead  int64   `json:"cache_read"`
 	CacheWrite int64   `json:"cache_write"`
 	CostUSD    float64 `json:"cost_usd,omitzero" doc:"US dollars, as the agent reports them or at the known prices; absent: not known."`
-	Estimated  int64   `json:"estimated,omitempty" doc:"How many of the tokens are an estimate: themselves or their cost; absent: none."`
+	Estimated  int64   `json:"estimated,omitempty" doc:"How many of the tokens, or their costs, are an estimate; absent: none."`
 	Unpriced   int64   `json:"unpriced,omitempty" doc:"How many of the tokens are of models without a known price: cost_usd lacks them; absent: none."`
 }
 

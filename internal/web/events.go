@@ -38,8 +38,8 @@ func (a api) registerEvents(h huma.API) {
 	huma.Register(h, huma.Operation{
 		OperationID: "stream-events", Method: http.MethodGet, Path: "/v1/projects/{project}/runs/{run}/events",
 		Summary: "Events of a run, as they happen",
-		Description: "Server-sent events. The data of each is one Event; its id is where the next begins. " +
-			"An event of the type \"end\" says that the run has ended. Unknown kinds of events are to be ignored.",
+		Description: "Server-sent events. The data of each is one Event; its id is the position of the next event. " +
+			"An event of the type \"end\" says that the run has ended. Ignore unknown kinds of events.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: event}},
 		}},

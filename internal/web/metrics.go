@@ -56,13 +56,13 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		registry: registry, currentStages: map[string]runStage{}, costless: map[string]bool{},
 		runs:      counter("ralph_runs_total", "Runs that have ended.", "outcome"),
-		spend:     counter("ralph_spend_usd_total", "Cost of models, as far as it is known."),
-		unknown:   counter("ralph_runs_without_cost_total", "Runs that have ended and whose cost is not known, or not all of it."),
+		spend:     counter("ralph_spend_usd_total", "Known cost of models."),
+		unknown:   counter("ralph_runs_without_cost_total", "Runs that have ended and whose cost is unknown or incomplete."),
 		tokens:    counter("ralph_tokens_total", "Tokens of models.", "kind"),
-		estimated: counter("ralph_tokens_estimated_total", "Of these tokens, those that are an estimate: themselves or their cost."),
+		estimated: counter("ralph_tokens_estimated_total", "Tokens whose number or cost is an estimate."),
 		durations: histogram("ralph_run_seconds", "Time from the beginning of a run to its end."),
 		stages:    histogram("ralph_stage_seconds", "Time in one stage of a run.", "stage"),
-		conflicts: counter("ralph_claim_conflicts_total", "Issues that were selected, and that another process had claimed by then."),
+		conflicts: counter("ralph_claim_conflicts_total", "Selected issues that another process had already claimed."),
 		hooks:     counter("ralph_webhooks_total", "Requests to a project's webhook.", "result"),
 	}
 }
@@ -179,10 +179,10 @@ func (c stateCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	running := gauge("ralph_running", "Issues that are being worked.")
 	up := gauge("ralph_project_up", "0 when the project has a problem.")
-	ready := gauge("ralph_queue_ready", "Issues that the next free slot takes, as of the last five minutes.")
-	age := gauge("ralph_queue_age_seconds", "How long ago the oldest of these was made.")
+	ready := gauge("ralph_queue_ready", "Issues that are ready to be worked; the number is at most five minutes old.")
+	age := gauge("ralph_queue_age_seconds", "Age of the oldest issue that is ready.")
 	requests := gauge("ralph_tracker_requests_remaining",
-		"Requests that the tracker's service allows until its limit begins anew, as of its last answer.", "limit")
+		"Requests left until the tracker's rate limit resets, according to its last answer.", "limit")
 	for _, p := range c.service.Projects() {
 		good := 1.0
 		if p.Problem != "" {

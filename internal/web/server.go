@@ -84,7 +84,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: another process listens there", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-		return nil, fmt.Errorf("%s: there is something else than a socket", path)
+		return nil, fmt.Errorf("%s exists and is not a socket", path)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".ralph-")
 	if err != nil {
@@ -200,7 +200,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case !g.isOwnHost(r):
-		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
+		http.Error(w, "this server does not have that host name", http.StatusMisdirectedRequest)
 	case !sameOrigin(r):
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
@@ -217,7 +217,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 	switch on, err := g.login.isLoggedIn(r); {
 	case err != nil:
-		http.Error(w, "it cannot be looked up now who is logged in; a request with the token needs no login", http.StatusServiceUnavailable)
+		http.Error(w, "logins cannot be checked now; a request with the token needs no login", http.StatusServiceUnavailable)
 	case on:
 		r, done := g.login.withSession(r)
 		defer done()

@@ -159,7 +159,7 @@ func commandEnv(m mark, values map[string]string) ([]string, error) {
 		value := strings.ReplaceAll(values[key], "\x00", "")
 		if option[key] && strings.HasPrefix(value, "-") {
 			return nil, fmt.Errorf("the value of {{%s}} begins with a dash, "+
-				"which the program would take for an option; write -- before it", key)
+				"which the program would read as an option; write -- before it", key)
 		}
 		if len(value) > argLimit {
 			return nil, fmt.Errorf("{{%s}} has %d bytes, too many for a command (%d); use it outside of commands",

@@ -11,7 +11,7 @@ import (
 // value: none.
 func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool, review tracker.FollowUp, labelled bool) *tracker.Answer {
 	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
-		const none = "There is no review comment without an answer. Say what has to be done"
+		const none = "No review comment is unanswered. Say what has to be done"
 		if c.Elsewhere { // not in a comment
 			return tracker.Refuse(none + ".")
 		}
@@ -20,7 +20,7 @@ func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool,
 	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
 	request := review.Request.Number != 0
 	if approves && (request || labelled) && !approved {
-		return tracker.Refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.",
+		return tracker.Refuse("Nobody has approved the current text of the issue: read it, and add the label %s.",
 			tracker.Code(p.Require[0]))
 	}
 	why := issue.Excluded(p.Exclude)

@@ -266,7 +266,8 @@ func (v view) needsText(issue tracker.Issue) bool {
 	_, done := v.finished[issue.Key]
 	labels := v.p.Run.Labels
 	return issue.Unfit(v.p.Require, v.p.Exclude).Code == "" && !issue.HasLabel(labels.NeedsHuman) &&
-		(done && !v.reportedHere[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waitsForRetry(issue.Key) || v.tally[issue.Key].Stopped)
+		(done && !v.reportedHere[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" ||
+			v.waitsForRetry(issue.Key) || v.tally[issue.Key].Stopped)
 }
 
 // waitsForRetry reports whether the issue's retry time is still to come.

@@ -77,7 +77,7 @@ func (p *Planner) readWorked(ctx context.Context, key string, plan *Plan) (track
 	case ctx.Err() != nil || publish.Unreachable(err):
 		return issue, fmt.Errorf("read issue %s: %w", key, err)
 	}
-	err = fmt.Errorf("read the issue, which is worked and counts for no label meanwhile: %w", err)
+	err = fmt.Errorf("read the issue, which is being worked; label limits do not count it now: %w", err)
 	plan.Problems = append(plan.Problems, tracker.Problem{Where: key, Err: err})
 	return tracker.Issue{}, nil
 }

@@ -108,7 +108,7 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 	}
 	for one := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		if encoding, text, ok := strings.Cut(one, "\x1f"); ok && message.Acts(encoding, text) {
-			return "messages of its commits have to be rewritten", nil
+			return "ralph has to rewrite messages of its commits", nil
 		}
 	}
 	// The checks that it changes would judge the others, too.
@@ -117,7 +117,7 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 		return "", err
 	}
 	if watch.Unrun = false; watch.Changed() { // tests that it adds run with the stack
-		return "it changes what checks it", nil
+		return "it changes its own checks", nil
 	}
 	_, conflict, err := m.onto(ctx, base.Commit, b)
 	return conflict, err
@@ -155,7 +155,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 			return nil, err
 		}
 		if conflict != "" {
-			if text := fmt.Sprintf("%s does not fit the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
+			if text := fmt.Sprintf("%s cannot be merged with the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
 				m.said = append(m.said, text)
 				m.Says(text)
 			}
@@ -216,7 +216,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, At: time.Now(),
 	})
 	if !v.Unattended() {
-		m.Says(fmt.Sprintf("%s do not pass together: %s", names, v.Reason.Detail))
+		m.Says(fmt.Sprintf("%s together do not pass the gate: %s", names, v.Reason.Detail))
 		return nil, nil
 	}
 	return s, nil

@@ -64,7 +64,7 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 		why = err.Error()
 	}
 	if why != "" {
-		m.Says(fmt.Sprintf("%s is tried on its own: %s", i.Key, why))
+		m.Says(fmt.Sprintf("%s is tried alone: %s", i.Key, why))
 	}
 	return why == ""
 }

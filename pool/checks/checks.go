@@ -185,7 +185,7 @@ func (w *Watcher) addTouched(ctx context.Context, l Look, fork string, paths []s
 	}
 	for _, path := range paths {
 		if !also[path] && len(out.Findings) < maxListed {
-			out.Findings = append(out.Findings, path+": the checks have changed it before they judged it")
+			out.Findings = append(out.Findings, path+": the checks changed this file before they tested it")
 		}
 	}
 	return nil
@@ -236,7 +236,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 
 // compareNames is compare by file names only. It returns the edits that undo the changes.
 func compareNames(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
-	out.Findings = []string{"the change is too large to look into"}
+	out.Findings = []string{"the change is too large to examine"}
 	for _, f := range files {
 		role, why := suite.RoleOf(f.Path, gate)
 		if before, reason := suite.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {

@@ -19,7 +19,7 @@ func TestManyTouchedFiles(t *testing.T) {
 	if err := w.addTouched(t.Context(), Look{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"other: the checks have changed it before they judged it"}; !slices.Equal(out.Findings, want) {
+	if want := []string{"other: the checks changed this file before they tested it"}; !slices.Equal(out.Findings, want) {
 		t.Errorf("%q", out.Findings)
 	}
 }

@@ -106,9 +106,9 @@ func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim)
 	if err := claim.Finish(ctx, d); err != nil {
 		return false, err
 	}
-	text := fmt.Sprintf("ralph had died on %s after its run was %s", d.Host, d.Outcome)
+	text := fmt.Sprintf("ralph died on %s after the run had ended as %s", d.Host, d.Outcome)
 	if failed != nil {
-		text += "; not all of it could be reported: " + failed.Error()
+		text += "; it could not be reported completely: " + failed.Error()
 	}
 	t.Emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
 	return true, nil

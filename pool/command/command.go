@@ -138,9 +138,9 @@ func (h *Handler) stopRun(ctx context.Context, c tracker.Command, on bool) (*tra
 		return nil, err
 	}
 	h.Stop(c.Key, tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: label})
-	text := "No run is on. The issue is left to a person"
+	text := "No run is active. The issue is handed to a person"
 	if on {
-		text = "The run is being stopped; its work is kept, and the issue is left to a person"
+		text = "The run is being stopped; its work is kept, and the issue is handed to a person"
 	}
 	return &tracker.Answer{Text: text + " until somebody comments `/ralph retry`, or removes the label " + tracker.Code(label) + "."}, nil
 }
@@ -163,14 +163,14 @@ func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	case err != nil:
 		return err
 	case answer == nil:
-		return fmt.Errorf("%w: a run is on, or its end is still to be reported", worktree.ErrTaken)
+		return fmt.Errorf("%w: a run is active, or its end has not been reported yet", worktree.ErrTaken)
 	case answer.Refused:
 		return errors.New(answer.Text)
 	case c.Verb != tracker.Fix || commander == nil:
 		return nil
 	}
 	if err := commander.Answer(ctx, o.Command, tracker.Answer{Text: report.Asked(o.Command, h.Run.Secrets)}); err != nil {
-		return fmt.Errorf("the issue is worked again, but the comment is not on its page: %w", err)
+		return fmt.Errorf("the issue will be worked again, but the comment was not posted: %w", err)
 	}
 	return nil
 }

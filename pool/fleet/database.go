@@ -157,11 +157,11 @@ func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 	case !errors.Is(err, ErrNotMigrated):
 		return nil, err
 	case found.tables > 0 && found.tables < schemaVersion:
-		return nil, fmt.Errorf("ralph's tables are of version %d, from which no steps lead to %d; name an empty database", found.tables, schemaVersion)
+		return nil, fmt.Errorf("ralph's tables have version %d, which cannot be upgraded to %d; name an empty database", found.tables, schemaVersion)
 	}
 	result, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make the queue's tables: %w", err)
+		return nil, fmt.Errorf("create the queue's tables: %w", err)
 	}
 	for _, v := range result.Versions {
 		done = append(done, fmt.Sprintf("queue: version %d, %s", v.Version, v.Name))

@@ -123,7 +123,8 @@ func (s scope) hasRoom(ctx context.Context, tx pgx.Tx, project string, ttl time.
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2
 		AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
-		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+isAlive, ttl.Seconds(), s.name); err != nil {
+		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now()))
+		AND NOT `+isAlive, ttl.Seconds(), s.name); err != nil {
 		return false, err
 	}
 	held, err := countByProject(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)

@@ -49,10 +49,10 @@ func (o *outage) note(err error) {
 	switch {
 	case err != nil && (!o.isAway || refused && !o.refusalLogged):
 		o.isAway, o.refusalLogged = true, refused
-		o.log.Error("the database is away; what is being worked goes on", "error", err)
+		o.log.Error("the database is unavailable; active runs continue", "error", err)
 	case err == nil && o.isAway:
 		o.isAway, o.refusalLogged, o.ended = false, false, time.Now()
-		o.log.Info("the database is back")
+		o.log.Info("the database is available again")
 	}
 }
 
@@ -64,7 +64,7 @@ func (o *outage) justOver() bool {
 }
 
 // ErrAway means that the database does not answer or accepts no writes.
-var ErrAway = fmt.Errorf("%w; nothing new is begun until it is back", journal.ErrAway)
+var ErrAway = fmt.Errorf("%w; no new runs start until it is back", journal.ErrAway)
 
 // Held returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
 func (f *Fleet) Held(project string) error {

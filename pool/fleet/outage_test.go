@@ -77,14 +77,14 @@ func TestOutageIsTwoLines(t *testing.T) {
 		if err := own.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		next("the database is away; what is being worked goes on")
+		next("the database is unavailable; active runs continue")
 		if err := f.Held(""); !errors.Is(err, ErrAway) {
 			t.Errorf("away: %v", err)
 		}
 		if err := own.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		next("the database is back")
+		next("the database is available again")
 		if err := f.Held(""); err != nil {
 			t.Errorf("back: %v", err)
 		}
@@ -131,7 +131,7 @@ func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 		for _, step := range []struct {
 			sql, want string
 			away      bool
-		}{{c.breaks, "the database is away; what is being worked goes on", true}, {c.repairs, "the database is back", false}} {
+		}{{c.breaks, "the database is unavailable; active runs continue", true}, {c.repairs, "the database is available again", false}} {
 			if strings.Contains(step.sql, "%s") {
 				step.sql = fmt.Sprintf(step.sql, d.pool.Config().ConnConfig.Database)
 			}

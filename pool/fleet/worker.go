@@ -69,7 +69,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	go func() {
 		defer close(renewed)
 		held.renewUntil(renewCtx, func() {
-			f.c.Log.Warn("another run has this one's slot; this one is ended", "project", s.Name, "issue", job.Args.Key)
+			f.c.Log.Warn("another run has taken the slot of this run; this run is ended", "project", s.Name, "issue", job.Args.Key)
 			end(errSlotLost)
 		})
 	}()
@@ -180,7 +180,7 @@ func (f *Fleet) recordEnd(ctx context.Context, s *served, key string, r pool.Res
 		}
 	default:
 		s.noteFailure(time.Now(), r.Unavailable)
-		f.c.Log.Warn("this machine rests", "project", s.Name, "issue", key, "error", r.Unavailable)
+		f.c.Log.Warn("this machine takes no issues for now", "project", s.Name, "issue", key, "error", r.Unavailable)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *served) trouble(now time.Time) error {
 	if s.lastFailure == nil || now.After(s.restUntil.Add(restMax)) {
 		return nil
 	}
-	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.lastFailure)
+	return fmt.Errorf("this machine takes no issues for now: %w", s.lastFailure)
 }
 
 // notePlanning records what keeps this machine, the project's planner, from starting runs, or nil. isNews uses the key "".

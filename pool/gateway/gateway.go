@@ -147,7 +147,7 @@ func (c Config) pointAtUpstream(g *Gateway) error {
 	}
 	for i, l := range g.Agents {
 		if l.Agent.Describe().Endpoint == nil || c.Provider.Capabilities().OwnEgress {
-			return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", l.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
+			return fmt.Errorf("agent %s in sandbox %s cannot use the model service at %s", l.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
 		}
 		user := c.Network.User
 		user.Env = slices.Concat(user.Env, l.Options.Env) // without isolation the agent has both environments

@@ -72,10 +72,10 @@ type StrategyProblem string
 
 const (
 	StrategyUnknown   StrategyProblem = "unknown strategy"
-	StrategyNeedsNone StrategyProblem = "it works in the checkout itself and needs a sandbox in place"
+	StrategyNeedsNone StrategyProblem = "it works in the checkout itself and needs a sandbox that does, too"
 	StrategyNoBranch  StrategyProblem = "it needs the name of a branch"
-	StrategyHasBranch StrategyProblem = "a branch name goes with strategy branch"
-	StrategyCopy      StrategyProblem = "files are copied into a worktree only"
+	StrategyHasBranch StrategyProblem = "only strategy branch has a branch name"
+	StrategyCopy      StrategyProblem = "files can only be copied into a worktree"
 )
 
 func (e *StrategyError) Error() string { return fmt.Sprintf("strategy %s: %s", e.Strategy, e.Problem) }

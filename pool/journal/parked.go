@@ -41,7 +41,7 @@ func (p Parked) Sentence() string {
 		text = fmt.Sprintf("Agent %s is not used: %s", p.Choice(), why)
 	}
 	if p.Key != "" {
-		text += " (met by " + p.Key + ")"
+		text += " (in a run of " + p.Key + ")"
 	}
 	return text + "."
 }

@@ -35,7 +35,7 @@ func (u *Unsaved) Save(ctx context.Context, r Record) (err error) {
 		u.records = map[string]Record{}
 	}
 	u.records[r.ID] = r
-	return fmt.Errorf("the journal is not written: %w", err)
+	return fmt.Errorf("the journal cannot be written: %w", err)
 }
 
 // Forget deletes the record of a run that did nothing.

@@ -59,13 +59,13 @@ func decode(text []byte) (answer, error) {
 		return answer{}, fmt.Errorf("it is not the JSON that was asked for: %s", oneLine(err.Error(), fileLimit))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return answer{}, errors.New("something comes after it")
+		return answer{}, errors.New("it has more text after its end")
 	}
 	if hasDuplicateKey(text) {
-		return answer{}, errors.New("it says something twice")
+		return answer{}, errors.New("it has a key twice")
 	}
 	if a.Accept == nil || a.Solved == nil || a.Tested == nil {
-		return answer{}, errors.New("it leaves a question open")
+		return answer{}, errors.New("accept, solved or tested is missing")
 	}
 	if len(a.Findings) > mostFindings {
 		return answer{}, fmt.Errorf("it has more than %d findings", mostFindings)
@@ -75,11 +75,11 @@ func decode(text []byte) (answer, error) {
 		f.File, f.Text = oneLine(f.File, fileLimit), bounded(f.Text, textLimit)
 		switch {
 		case !slices.Contains(journal.Severities(), f.Severity):
-			return answer{}, errors.New("it has a finding of no known severity")
+			return answer{}, errors.New("it has a finding of an unknown severity")
 		case f.Text == "":
 			return answer{}, errors.New("it has a finding without a text")
 		case f.Line < 0 || f.Line > lineLimit:
-			return answer{}, errors.New("it has a finding on no line")
+			return answer{}, errors.New("it has a finding with an impossible line number")
 		}
 	}
 	return a, nil

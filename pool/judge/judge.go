@@ -165,9 +165,9 @@ func isClosed(c <-chan struct{}) bool {
 func (j *Judge) obstacle(w Work, f journal.Facts) string {
 	switch {
 	case j.Spaces.Reviewer.Agent == nil:
-		return "there is no reviewer any more"
+		return "no reviewer is configured any more"
 	case w.Run.Hash != "" && w.Issue.Hash() != w.Run.Hash: // such as after a crash
-		return "the issue is not what it was when the run began"
+		return "the issue has changed since the run began"
 	case w.Budget.Spent(f.Usage):
 		return "the budget is spent"
 	}
@@ -204,16 +204,16 @@ func noteAnswer(r *journal.Review, res loop.Result) {
 	case res.End == loop.EndDone && res.Output != nil && res.Output.JSON != nil:
 		a, err := decode(res.Output.JSON)
 		if err != nil {
-			r.Failed = "the reviewer's answer does not count: " + err.Error()
+			r.Failed = "the reviewer's answer is not valid: " + err.Error()
 			return
 		}
 		r.Accepted, r.Solved, r.Tested, r.Findings = a.accepts(), *a.Solved, *a.Tested, a.Findings
 	case res.End == loop.EndOutput && res.Output != nil && res.Output.Raw != "":
-		r.Failed = "the reviewer's answer is not what was asked for"
+		r.Failed = "the reviewer's answer does not have the requested form"
 	case res.End == loop.EndOutput:
 		r.Failed = "the reviewer gave no answer"
 	case res.End == loop.EndBudget:
-		r.Failed = "the budget was spent before it had answered"
+		r.Failed = "the budget was used up before the reviewer answered"
 	case res.Failure != nil:
 		r.Failed = oneLine(report.Failure(res.Failure), textLimit)
 	case res.Err != nil:

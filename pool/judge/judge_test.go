@@ -39,19 +39,19 @@ func TestDecode(t *testing.T) {
 		{says(false, true, true, ""), "", false},
 		{says(true, false, true, ""), "", false},
 		{says(true, true, false, ""), "", false},
-		{says(true, true, true, fmt.Sprintf(finding, "fatal")), "no known severity", false},
+		{says(true, true, true, fmt.Sprintf(finding, "fatal")), "unknown severity", false},
 		{says(true, true, true, `{"severity": "minor", "text": " \u200b"}`), "without a text", false},
-		{says(true, true, true, `{"severity": "minor", "text": "x", "line": -1}`), "on no line", false},
+		{says(true, true, true, `{"severity": "minor", "text": "x", "line": -1}`), "impossible line", false},
 		{says(true, true, true, strings.Repeat(fmt.Sprintf(finding, "minor")+",", mostFindings)+fmt.Sprintf(finding, "minor")), "more than 50 findings", false},
-		{`{"accept": true, "solved": true}`, "leaves a question open", false},
-		{`{"accept": true, "solved": true, "tested": null, "findings": []}`, "leaves a question open", false},
+		{`{"accept": true, "solved": true}`, "is missing", false},
+		{`{"accept": true, "solved": true, "tested": null, "findings": []}`, "is missing", false},
 		{`{"accept": "yes"}`, "not the JSON", false},
-		{`{"accept": false, "solved": true, "tested": true, "findings": [], "accept": true}`, "says something twice", false},
-		{`{"Accept": false, "solved": true, "tested": true, "findings": [], "accept": true}`, "says something twice", false},
-		{`{"accept": true, "solved": true, "tested": true, "findings": [{"severity": "major", "text": "t", "severity": "minor"}]}`, "says something twice", false},
+		{`{"accept": false, "solved": true, "tested": true, "findings": [], "accept": true}`, "key twice", false},
+		{`{"Accept": false, "solved": true, "tested": true, "findings": [], "accept": true}`, "key twice", false},
+		{`{"accept": true, "solved": true, "tested": true, "findings": [{"severity": "major", "text": "t", "severity": "minor"}]}`, "key twice", false},
 		{`{"accept": true, "why": "x"}`, "not the JSON", false},
-		{says(true, true, true, "") + " and more", "something comes after it", false},
-		{says(true, true, true, "") + says(false, true, true, ""), "something comes after it", false},
+		{says(true, true, true, "") + " and more", "it has more text after its end", false},
+		{says(true, true, true, "") + says(false, true, true, ""), "it has more text after its end", false},
 		{"", "not the JSON", false},
 		{strings.Repeat(" ", answerLimit+1), "more than", false},
 	} {
@@ -182,13 +182,13 @@ func TestHear(t *testing.T) {
 	}{
 		{loop.Result{End: loop.EndDone, Output: good}, ""},
 		{loop.Result{End: loop.EndDone}, "done"},
-		{loop.Result{End: loop.EndDone, Output: &loop.OutputValue{JSON: []byte(`{}`)}}, "the reviewer's answer does not count: it leaves a question open"},
+		{loop.Result{End: loop.EndDone, Output: &loop.OutputValue{JSON: []byte(`{}`)}}, "the reviewer's answer is not valid: accept, solved or tested is missing"},
 		{loop.Result{End: loop.EndMaxed, Output: good, Failure: &agents.Failure{Class: agents.Killed, Message: "killed\nby x"}}, "killed by x"},
 		{loop.Result{End: loop.EndUnavailable, Output: good, Failure: &agents.Failure{Class: agents.RateLimit, Message: "later"}}, "rate-limit: later"},
-		{loop.Result{End: loop.EndBudget, Output: good}, "the budget was spent before it had answered"},
+		{loop.Result{End: loop.EndBudget, Output: good}, "the budget was used up before the reviewer answered"},
 		{loop.Result{End: loop.EndSandbox, Output: good, Err: errors.New("broken")}, "broken"},
 		{loop.Result{End: loop.EndTimeout, Output: good}, "run-timeout"},
-		{loop.Result{End: loop.EndOutput, Output: &loop.OutputValue{Raw: "x"}}, "the reviewer's answer is not what was asked for"},
+		{loop.Result{End: loop.EndOutput, Output: &loop.OutputValue{Raw: "x"}}, "the reviewer's answer does not have the requested form"},
 		{loop.Result{End: loop.EndOutput}, "the reviewer gave no answer"},
 	} {
 		var r journal.Review
@@ -246,8 +246,8 @@ func TestObstacle(t *testing.T) {
 	}{
 		{with, work, 9, ""},
 		{with, work, 10, "the budget is spent"},
-		{with, edited, 0, "the issue is not what it was when the run began"},
-		{&Judge{Spaces: &workspace.Config{}}, work, 0, "there is no reviewer any more"},
+		{with, edited, 0, "the issue has changed since the run began"},
+		{&Judge{Spaces: &workspace.Config{}}, work, 0, "no reviewer is configured any more"},
 	} {
 		if got := test.j.obstacle(test.w, journal.Facts{Usage: agents.Usage{Input: test.used}}); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

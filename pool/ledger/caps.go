@@ -48,7 +48,7 @@ func (e *SpentError) Error() string {
 		spent = fmt.Sprintf("%d of %d tokens", e.Spent.Tokens(), e.Cap.Tokens)
 	}
 	if e.Reserved {
-		spent += ", and the rest is reserved for runs that are on"
+		spent += ", and the rest is reserved for active runs"
 	}
 	return fmt.Sprintf("this %s's cap for all runs is spent: %s; the next %s begins at %s UTC",
 		e.Period, spent, e.Period, e.Until.UTC().Format("2006-01-02 15:04"))

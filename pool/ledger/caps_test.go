@@ -46,7 +46,7 @@ func TestLeft(t *testing.T) {
 		},
 		"reserved": {
 			caps: ledger.Caps{Day: loop.Budget{CostUSD: 5}}, spent: ledger.Spending{Day: cost(1)}, reserved: cost(4),
-			err: "this day's cap for all runs is spent: $1.00 of $5.00, and the rest is reserved for runs that are on; the next day begins at 2027-01-02 00:00 UTC",
+			err: "this day's cap for all runs is spent: $1.00 of $5.00, and the rest is reserved for active runs; the next day begins at 2027-01-02 00:00 UTC",
 		},
 	} {
 		left, err := tt.caps.Left(tt.spent, tt.reserved, now)

@@ -48,9 +48,9 @@ func (s Sessions) String() string {
 	}
 	text := fmt.Sprintf("%d resumed, each %s", s.Resumed.Iterations, s.Resumed.each())
 	if s.Fresh.Iterations == 0 {
-		return text + "; none after the first began afresh, to compare with"
+		return text + "; no later one began a new session, so there is no comparison"
 	}
-	return fmt.Sprintf("%s; %d begun afresh after the first, each %s", text, s.Fresh.Iterations, s.Fresh.each())
+	return fmt.Sprintf("%s; %d in new sessions after the first, each %s", text, s.Fresh.Iterations, s.Fresh.each())
 }
 
 // each describes the average usage of an iteration.

@@ -15,10 +15,10 @@ func TestCompare(t *testing.T) {
 	fresh := loop.Iteration{Number: 4, Usage: agents.Usage{Input: 800, CacheRead: 7}}
 	for want, list := range map[string][]loop.Iteration{
 		"": {first, fresh},
-		"2 resumed, each 20 tokens and 300 from the cache, $0.2000; 1 begun afresh after the first, each 800 tokens and 7 from the cache": {
+		"2 resumed, each 20 tokens and 300 from the cache, $0.2000; 1 in new sessions after the first, each 800 tokens and 7 from the cache": {
 			first, resumed(2, agents.Usage{Input: 10, CacheRead: 100, CostUSD: 0.1}), resumed(3, agents.Usage{Output: 30, CacheRead: 500, CostUSD: 0.3}), fresh,
 		},
-		"1 resumed, each 10 tokens and 0 from the cache; none after the first began afresh, to compare with": {
+		"1 resumed, each 10 tokens and 0 from the cache; no later one began a new session, so there is no comparison": {
 			first, resumed(2, agents.Usage{Input: 10}), resumed(3, agents.Usage{}),
 		},
 	} {

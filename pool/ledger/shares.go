@@ -40,12 +40,12 @@ func parseShare(s string) (c agents.Choice, b loop.Budget, err error) {
 		return fail("is not AGENT=USD or AGENT=USD/TOKENS, such as codex=2.50")
 	}
 	if c, err = agents.ParseChoice(s[:at]); err != nil {
-		return fail("names no AGENT or AGENT:MODEL before the sign")
+		return fail("has no AGENT or AGENT:MODEL before the equals sign")
 	}
 	usd, tokens, both := strings.Cut(s[at+1:], "/")
 	b.CostUSD, err = strconv.ParseFloat(usd, 64)
 	if err != nil || !(b.CostUSD >= 0) || math.IsInf(b.CostUSD, 0) {
-		return fail("has no amount of US dollars after the sign")
+		return fail("has no amount of US dollars after the equals sign")
 	}
 	if both {
 		b.Tokens, err = strconv.ParseInt(tokens, 10, 64)
@@ -54,7 +54,7 @@ func parseShare(s string) (c agents.Choice, b loop.Budget, err error) {
 	case err != nil || b.Tokens < 0:
 		return fail("has no number of tokens after the slash")
 	case b == (loop.Budget{}):
-		return fail("limits nothing; leave it out")
+		return fail("limits nothing; remove it")
 	}
 	return c, b, nil
 }

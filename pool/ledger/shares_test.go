@@ -24,7 +24,7 @@ func TestParseShares(t *testing.T) {
 	for text, why := range map[string]string{
 		"codex": "is not AGENT=USD", "=1": "is not AGENT=USD", "codex=": "no amount", "codex=-1": "no amount", "codex=NaN": "no amount",
 		"codex=Inf": "no amount", "codex=1/": "no number of tokens", "codex=1/-2": "no number of tokens", "codex=1/x": "no number of tokens",
-		"codex=0": "limits nothing", "codex:=1": "names no AGENT", "a b=1": "names no AGENT",
+		"codex=0": "limits nothing", "codex:=1": "has no AGENT", "a b=1": "has no AGENT",
 	} {
 		if _, err := ledger.ParseShares([]string{text}); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", text, err, why)

@@ -26,7 +26,7 @@ func parseOwn(s string) (model string, r Rates, err error) {
 	at := strings.LastIndexByte(s, '=')
 	numbers := strings.Split(s[at+1:], "/")
 	if at < 1 || len(numbers) != 2 && len(numbers) != 4 {
-		return "", r, errors.New("is not MODEL=INPUT/OUTPUT, such as my-model=0.5/2, in US dollars for a million tokens")
+		return "", r, errors.New("is not MODEL=INPUT/OUTPUT, such as my-model=0.5/2, in US dollars per million tokens")
 	}
 	var v [4]float64
 	for i, n := range numbers {

@@ -81,7 +81,7 @@ func Judge(found Found, now Facts) []Result {
 		result(true, "signed by "+found.Key, ""),
 		result(now.Tree == s.Tree(), fmt.Sprintf("commit %.12s has the tree %.12s", s.Commit(), s.Tree()),
 			fmt.Sprintf("its tree is %.12s", now.Tree)),
-		result(now.Base, fmt.Sprintf("it stands on %.12s of %s", p.Base.Commit, p.Base.Name),
+		result(now.Base, fmt.Sprintf("it is based on %.12s of %s", p.Base.Commit, p.Base.Name),
 			"that commit is not here, or not in its history; is the clone shallow?"),
 		gate(p.Gate),
 		branch(s, now),

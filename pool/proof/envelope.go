@@ -69,7 +69,7 @@ func open(ctx context.Context, line string, keys []PublicKey) (Statement, string
 		return Statement{}, "", errUntrusted
 	}
 	if base64.StdEncoding.EncodeToString(payload) != e.Payload {
-		return Statement{}, "", errors.New("its payload is written in another way than this version writes it")
+		return Statement{}, "", errors.New("its payload does not have the form that this version writes")
 	}
 	s, err := decodeStatement(payload)
 	return s, accepted[0].KeyID, err

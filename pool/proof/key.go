@@ -49,7 +49,7 @@ func ReadKey(path string) (*Key, error) {
 		return nil, fmt.Errorf("%s has a passphrase, which nobody is there to type; use a key without one", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no private key: %w", path, err)
+		return nil, fmt.Errorf("%s contains no private key: %w", path, err)
 	}
 	k := &Key{}
 	switch raw := raw.(type) {
@@ -58,7 +58,7 @@ func ReadKey(path string) (*Key, error) {
 	case *ed25519.PrivateKey:
 		k.private = *raw
 	default:
-		return nil, fmt.Errorf("%s holds no ed25519 key; make one with: ssh-keygen -t ed25519 -N '' -f FILE", path)
+		return nil, fmt.Errorf("%s contains no ed25519 key; make one with: ssh-keygen -t ed25519 -N '' -f FILE", path)
 	}
 	k.public = publicKey(k.private.Public().(ed25519.PublicKey))
 	for line := range strings.Lines(string(text)) {
@@ -103,7 +103,7 @@ func publicKey(key ed25519.PublicKey) PublicKey {
 // Verify verifies a signature, for package dsse.
 func (p PublicKey) Verify(_ context.Context, data, signature []byte) error {
 	if !ed25519.Verify(p.key, data, signature) {
-		return errors.New("the signature is not that of the key")
+		return errors.New("the key did not make the signature")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func parsePublicKeys(text []byte) (keys []PublicKey, err error) {
 		}
 	}
 	if err == nil && len(keys) == 0 {
-		err = errors.New("it holds no key")
+		err = errors.New("it contains no key")
 	}
 	return keys, err
 }

@@ -193,10 +193,10 @@ func TestFindAndJudge(t *testing.T) {
 		{"changed after signing", []string{line(forged)}, "", "no trusted key has signed it"},
 		{"of another type", []string{line(typed)}, "", "it is an envelope of another kind"},
 		{"without a signature", []string{`{"payloadType":"` + payloadType + `","payload":"` + e.Payload + `","signatures":[]}`}, "", "no trusted key has signed it"},
-		{"with a field twice", []string{`{"payload":"e30=",` + good[1:]}, "", "it is written in another way than this version writes it"},
+		{"with a field twice", []string{`{"payload":"e30=",` + good[1:]}, "", "it does not have the form that this version writes"},
 		{"with a field more", []string{`{"x":1,` + good[1:]}, "", `it is not what this version writes: json: unknown field "x"`},
-		{"with spaces", []string{good + " "}, "", "it is written in another way than this version writes it"},
-		{"with more after it", []string{good + good}, "", "it has more after its end"},
+		{"with spaces", []string{good + " "}, "", "it does not have the form that this version writes"},
+		{"with more after it", []string{good + good}, "", "it has more data after its end"},
 		{"too large", []string{strings.Repeat("x", maxEnvelope+1)}, "", "it has more than 256 KiB"},
 		{"no JSON", []string{"\x1b[31mred", "\x1b[31mred"}, "", "(2 times)"},
 	} {
@@ -287,7 +287,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for text, want := range map[string]string{"": "it holds no key", "ssh-ed25519 x": "cannot be read", string(private): "it is a private key"} {
+	for text, want := range map[string]string{"": "it contains no key", "ssh-ed25519 x": "cannot be read", string(private): "it is a private key"} {
 		if _, err := ReadPublicKeys(keep(t, 0o644, []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

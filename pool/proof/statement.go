@@ -219,11 +219,11 @@ func strictly(text []byte, into any) error {
 		return fmt.Errorf("it is not what this version writes: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("it has more after its end")
+		return errors.New("it has more data after its end")
 	}
 	again, err := json.Marshal(into)
 	if err == nil && !slices.Equal(again, text) {
-		err = errors.New("it is written in another way than this version writes it")
+		err = errors.New("it does not have the form that this version writes")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func TestFilesNamedByGitConfiguration(t *testing.T) {
 		"hooks folder":         {`git config core.hooksPath hooks`, `mkdir hooks; echo x > hooks/post-merge`, "hooks/post-merge is protected (core.hookspath names it)"},
 		"absolute":             {`git config core.hooksPath "$PWD/hooks"`, `mkdir hooks; echo x > hooks/post-merge`, "hooks/post-merge is protected (core.hookspath names it)"},
 		"another case":         {`git config core.hooksPath hooks`, `mkdir Hooks; echo x > Hooks/post-merge`, "Hooks/post-merge is protected (core.hookspath names it)"},
-		"linked instead":       {`git config core.hooksPath dev/hooks`, `mkdir mine; echo x > mine/hooks; ln -s mine dev`, "dev is a link in place of a folder with protected files (core.hookspath names dev/hooks)"},
+		"linked instead":       {`git config core.hooksPath dev/hooks`, `mkdir mine; echo x > mine/hooks; ln -s mine dev`, "dev is a link that replaces a folder with protected files (core.hookspath names dev/hooks)"},
 		"include":              {`git config include.path ../.gitconfig`, `echo x > .gitconfig`, ".gitconfig is protected (include.path names it)"},
 		"conditional include":  {`git config includeIf.onbranch:x.path ../conf/git`, `mkdir conf; echo x > conf/git`, "conf/git is protected (includeif.onbranch:x.path names it)"},
 		"included from inside": {`git config include.path ../.gitconfig; git config -f .gitconfig commit.template text`, `echo x > text`, "text is protected (commit.template names it)"},
@@ -28,7 +28,7 @@ func TestFilesNamedByGitConfiguration(t *testing.T) {
 		"linked hooks":         {`rm -rf .git/hooks; ln -s ../dev .git/hooks`, `mkdir dev; echo x > dev/pre-push`, "dev/pre-push is protected (a link in .git/hooks names it)"},
 
 		"another checkout": {`git worktree add -q ../other; git config core.hooksPath "$(realpath ../other)/hooks"`, `mkdir hooks; echo x > hooks/x`, "hooks/x is protected (core.hookspath names it)"},
-		"behind a link":    {`mkdir real; echo x > real/a; ln -s real hooks; git add -A; git commit -qm links; git config core.hooksPath hooks`, `echo x > real/b`, "real/b is protected (core.hookspath names it)\nreal/b is what the protected hooks/b leads to"},
+		"behind a link":    {`mkdir real; echo x > real/a; ln -s real hooks; git add -A; git commit -qm links; git config core.hooksPath hooks`, `echo x > real/b`, "real/b is protected (core.hookspath names it)\nreal/b is the target of the protected hooks/b"},
 
 		"up, behind a link":  {up, `mkdir -p real/dev/hooks; echo x > real/dev/hooks/x`, "real/dev/hooks/x is protected (core.hookspath names it)"},
 		"a link before that": {up, `mkdir -p e/x e/dev/hooks; echo x > e/dev/hooks/x; rm l; ln -s e/x l`, "l is protected (core.hookspath names it)"},

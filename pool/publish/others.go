@@ -53,5 +53,5 @@ func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, age
 	if n := len(names) - othersShown; n > 0 {
 		names, more = names[:othersShown], fmt.Sprintf(" and %d more", n)
 	}
-	return "the commits name others, who may know nothing of it: " + strings.Join(names, ", ") + more, nil
+	return "the commits name other people, who may not know it: " + strings.Join(names, ", ") + more, nil
 }

@@ -43,7 +43,7 @@ func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string
 // CheckFrom checks every commit of tip that is in none of the bases.
 func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]string, error) {
 	var found findings
-	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s brings a secret", file) })
+	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s adds a secret", file) })
 	changes, err := p.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
 		return tooLargeFinding(err)
@@ -78,10 +78,10 @@ func (p Policy) checkPaths(ctx context.Context, changes worktree.Changes, g *gua
 		}
 		_, link := slices.BinarySearch(changes.Links, file)
 		if alias := aliases.protected(g, name{file, link}); alias != "" {
-			found.note("%s is what the protected %s leads to", file, alias)
+			found.note("%s is the target of the protected %s", file, alias)
 		}
 		if p.Secrets.In(file) {
-			found.note("a file's name carries a secret")
+			found.note("a file's name contains a secret")
 		}
 	}
 	for _, link := range changes.Links {
@@ -89,7 +89,7 @@ func (p Policy) checkPaths(ctx context.Context, changes worktree.Changes, g *gua
 			break
 		}
 		if pattern := g.protectsBelow(link); pattern != "" {
-			found.note("%s is a link in place of a folder with protected files (%s)", link, pattern)
+			found.note("%s is a link that replaces a folder with protected files (%s)", link, pattern)
 		}
 	}
 	for commit, object := range changes.Objects {
@@ -97,7 +97,7 @@ func (p Policy) checkPaths(ctx context.Context, changes worktree.Changes, g *gua
 			break
 		}
 		if p.Secrets.In(object) {
-			found.note("the message, the author or another header of commit %.12s carries a secret", commit)
+			found.note("the message, the author or another header of commit %.12s contains a secret", commit)
 		}
 	}
 	return context.Cause(ctx)

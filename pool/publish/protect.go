@@ -127,7 +127,7 @@ func CheckPatterns(patterns []string) error {
 	var errs []error
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
-			errs = append(errs, fmt.Errorf("protected path %q is no valid pattern", p))
+			errs = append(errs, fmt.Errorf("protected path %q is not a valid pattern", p))
 		}
 	}
 	return errors.Join(errs...)

@@ -81,7 +81,7 @@ func (r Requests) KeepOpen(ctx context.Context, t tracker.Tracker, branch string
 func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (journal.Request, error) {
 	requester, ok := tracker.As[tracker.Requester](t)
 	if !ok {
-		return journal.Request{}, fmt.Errorf("request: tracker %s has none", t.Name())
+		return journal.Request{}, fmt.Errorf("request: tracker %s has no requests", t.Name())
 	}
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
 		Key: req.Key, Head: req.Head, Base: r.Into(req.Base, req.Remote),
@@ -107,7 +107,7 @@ func mergeLater(ctx context.Context, t tracker.Tracker, req Request) (refused st
 	case !ok:
 		return "the tracker " + t.Name() + " cannot do that", nil
 	case !req.Verdict.Unattended():
-		return "the commits change what checks them, so somebody has to look", nil
+		return "the commits change their own checks, so a person has to look at them", nil
 	}
 	return merger.MergeLater(ctx, req.Head, req.Tip)
 }

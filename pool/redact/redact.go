@@ -16,7 +16,7 @@ import (
 
 const (
 	// Text replaces a whole text that contains a secret, in reports and records.
-	Text = "(redacted: it carries a secret)"
+	Text = "(redacted: it contains a secret)"
 	// Value replaces one secret value in a log.
 	Value = "[redacted]"
 )

@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 		want   []string
 	}{
 		"nothing":      {want: []string{"No run of this issue has ended yet."}},
-		"a run is on":  {holder: "beta", want: []string{"A run is on, on machine `beta`.", "No run of this issue has ended yet."}},
+		"a run is on":  {holder: "beta", want: []string{"A run is active on machine `beta`.", "No run of this issue has ended yet."}},
 		"a failure":    {failed, ended, "", []string{"**gate-failed**", "make @ team", "Next: remove the label `needs-human` (or comment `/ralph retry`)"}},
 		"another host": {journal.Record{}, ended, "", []string{"`alpha`", "**gate-failed**", "Its report says what comes next."}},
 		"asked":        {failed, ended.Restart(journal.Asked{ID: "1", By: "ada"}), "", []string{"Another run was asked for by `ada`"}},

@@ -58,7 +58,7 @@ func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
 	}
 	l.said++
 	if l.said == chatterLimit+1 {
-		out.Source, out.Text = "notice", "the agent says more than is shown here; the raw stream has it"
+		out.Source, out.Text = "notice", "the agent's text is cut here; the raw stream has all of it"
 	}
 	return l.said <= chatterLimit+1
 }

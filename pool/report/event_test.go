@@ -61,7 +61,7 @@ func TestHowAnIterationEnded(t *testing.T) {
 	}{
 		{loop.Iteration{Ending: loop.EndingExit}, "", ""},
 		{loop.Iteration{Ending: loop.EndingIdle, Failure: silent}, silent.Message, silent.Message},
-		{loop.Iteration{Ending: loop.EndingRun}, "killed, as the run took too long", ""},
+		{loop.Iteration{Ending: loop.EndingRun}, "killed, because the run took too long", ""},
 		{loop.Iteration{Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.Auth, Message: "log in"}}, "", "auth: log in"},
 	} {
 		var l Loops

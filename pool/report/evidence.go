@@ -40,7 +40,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	}
 	head := "The agent changed " + plural.Of(len(w.Files)+w.More, "file") + " that the checks depend on"
 	if len(w.Files) == 0 {
-		head = "The agent changed no file that the checks depend on, but something else needs a look"
+		head = "The agent changed no file that the checks depend on, but check this"
 	}
 	fmt.Fprintf(b, "%s%s:\n\n", head, tests(w))
 	var lines []string
@@ -61,8 +61,8 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	}
 	bullets(b, lines, 0)
 	if w.Unrun {
-		b.WriteString("Whether the gate passes with these files as they were on the " +
-			"base was not tried: it ran in the agent's worktree only.\n\n")
+		b.WriteString("The gate did not run with these files as they were on the " +
+			"base: it ran in the agent's worktree only.\n\n")
 	}
 	if w.Base != nil {
 		fmt.Fprintf(b, "With these files as they were on the base, the gate %s.\n\n", verdict(w.Base))

@@ -171,7 +171,7 @@ BLOCK
 
 Warning: LINE
 
-Next: remove the label ` + "`needs-human`" + ` to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.
+Next: remove the label ` + "`needs-human`" + ` to try again from the commits so far. A comment of somebody with write permission reaches the agent.
 `)
 }
 
@@ -207,7 +207,7 @@ Made by command in sandbox none (the agent ran on the host, without isolation): 
 
 Warning: LINE
 
-To go on: on the issue, remove the label ` + "`needs-human`" + ` to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.
+To go on: on the issue, remove the label ` + "`needs-human`" + ` to try again from the commits so far. A comment of somebody with write permission reaches the agent.
 
 - [ ] {{report}} reviewed
 `)

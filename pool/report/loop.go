@@ -46,7 +46,7 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 	case loop.EndUnchanged:
 		c := r.Gate[len(r.Gate)-1]
 		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: "+
-			"no agent's work changes that, so look at this line of the gate; it says: %s",
+			"no agent can change that, so check this line of the gate; its output: %s",
 			shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
 		return explainLimit(r, b) + explainLast(agent, r)
@@ -62,24 +62,24 @@ func explainLimit(r loop.Result, b Budgets) string {
 	used := r.Usage.Add(earlier)
 	switch {
 	case r.OfAgent:
-		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", r.Iterations[len(r.Iterations)-1].Choice())
+		return fmt.Sprintf("agent %s has spent its own budget, and no other agent continues", r.Iterations[len(r.Iterations)-1].Choice())
 	case r.End == loop.EndMaxed && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
 		return "every iteration failed"
 	case r.End == loop.EndMaxed:
-		return fmt.Sprintf("not done after %d of %d iterations; raise --%s to go on", len(r.Iterations), r.Limits.MaxIterations, r.End)
+		return fmt.Sprintf("not done after %d of %d iterations; raise --%s to continue", len(r.Iterations), r.Limits.MaxIterations, r.End)
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
-		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on",
+		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to continue",
 			used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
 	case whole.Spent(used):
-		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to go on", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD),
+		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to continue", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD),
 			ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
 	case loop.Budget{Tokens: b.Run.Tokens}.Spent(r.Usage):
-		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that to go on",
+		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that limit to continue",
 			r.Usage.Tokens(), b.Run.Tokens, byEstimate(r.Usage))
 	case b.Run.Spent(r.Usage):
-		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that to go on",
+		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that limit to continue",
 			ledger.USD(r.Usage.CostUSD), ledger.USD(b.Run.CostUSD), byEstimate(r.Usage))
 	case r.Full != nil:
 		return r.Full.Error()
@@ -136,17 +136,17 @@ func Ending(it loop.Iteration) string {
 	case loop.EndingExit:
 		return "ended by itself"
 	case loop.EndingGrace:
-		return "killed after its completion signal, as it did not end"
+		return "killed after its completion signal, because it did not end"
 	case loop.EndingIdle, loop.EndingIteration, loop.EndingNotStarted:
 		if it.Failure != nil {
 			return ""
 		}
 	case loop.EndingBudget, loop.EndingShare, loop.EndingAgent:
-		return "killed, as its budget was spent (" + string(it.Ending) + ")"
+		return "killed, because its budget was spent (" + string(it.Ending) + ")"
 	case loop.EndingRun:
-		return "killed, as the run took too long"
+		return "killed, because the run took too long"
 	case loop.EndingInterrupted:
-		return "ended, as the run was stopped"
+		return "ended, because the run was stopped"
 	}
 	return string(it.Ending)
 }

@@ -33,7 +33,7 @@ func TestLoop(t *testing.T) {
 		"iteration 1: agent x: no such program": {
 			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
 		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
-		"not done after 1 of 3 iterations; raise --max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
+		"not done after 1 of 3 iterations; raise --max-iterations to continue (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
 			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
 			Iterations: []loop.Iteration{{Ending: loop.EndingIdle}}},
 		"every iteration failed (last: agent x: exit status 2)": {
@@ -46,11 +46,11 @@ func TestLoop(t *testing.T) {
 			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingAccept, Refusal: "a nested repository"},
 		"no new commit in 3 iterations in a row (last: gate `make test` failed with exit status 1)": {
 			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingGate, GateRan: true, Gate: failing},
-		"gate `make test` failed with exit status 1 just as on the base, twice in a row with new commits: no agent's work changes that, " +
-			"so look at this line of the gate; it says: expected 1, [31mgot 2": {End: loop.EndUnchanged, GateRan: true, Gate: failing},
-		"30 tokens spent of 25; raise the token budget to go on": {
+		"gate `make test` failed with exit status 1 just as on the base, twice in a row with new commits: no agent can change that, " +
+			"so check this line of the gate; its output: expected 1, [31mgot 2": {End: loop.EndUnchanged, GateRan: true, Gate: failing},
+		"30 tokens spent of 25; raise the token budget to continue": {
 			End: loop.EndBudget, Usage: agents.Usage{Input: 20, Output: 10}, Limits: loop.Limits{Budget: loop.Budget{Tokens: 25}}},
-		"$2.50 spent of $2.00; raise the cost budget to go on": {
+		"$2.50 spent of $2.00; raise the cost budget to continue": {
 			End: loop.EndBudget, Usage: agents.Usage{CostUSD: 2.5}, Limits: loop.Limits{Budget: loop.Budget{CostUSD: 2}}},
 		"disk full": {End: loop.EndImport, Err: errors.New("disk full")},
 	} {
@@ -69,13 +69,13 @@ func TestSpentBudgets(t *testing.T) {
 		earlier          agents.Usage
 		full             error
 	}{
-		"6210 tokens spent of 6000, 2484 of them by earlier runs; raise the token budget to go on": {
+		"6210 tokens spent of 6000, 2484 of them by earlier runs; raise the token budget to continue": {
 			loop.Budget{Tokens: 3516}, loop.Budget{Tokens: 6000}, loop.Budget{}, agents.Usage{Input: 3726}, agents.Usage{Input: 2484}, nil},
-		"$2.50 spent of $2.00, $1.00 of them by earlier runs; raise the cost budget to go on": {
+		"$2.50 spent of $2.00, $1.00 of them by earlier runs; raise the cost budget to continue": {
 			loop.Budget{CostUSD: 1}, loop.Budget{CostUSD: 2}, loop.Budget{}, agents.Usage{CostUSD: 1.5}, agents.Usage{CostUSD: 1}, nil},
-		"1500 tokens spent of the 1500 that a run may use; raise that to go on": {
+		"1500 tokens spent of the 1500 that a run may use; raise that limit to continue": {
 			loop.Budget{Tokens: 1500}, loop.Budget{Tokens: 6000}, loop.Budget{Tokens: 1500}, agents.Usage{Input: 1500}, agents.Usage{Input: 2484}, nil},
-		"$1.50 spent of the $1.00 that a run may cost; raise that to go on": {
+		"$1.50 spent of the $1.00 that a run may cost; raise that limit to continue": {
 			loop.Budget{CostUSD: 1}, loop.Budget{CostUSD: 9}, loop.Budget{CostUSD: 1}, agents.Usage{CostUSD: 1.5}, agents.Usage{CostUSD: 3}, nil},
 		"the day is over": {
 			loop.Budget{Tokens: 3000}, loop.Budget{Tokens: 6000}, loop.Budget{}, agents.Usage{Input: 2000}, agents.Usage{Input: 2000}, errors.New("the day is over")},

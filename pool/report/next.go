@@ -81,7 +81,7 @@ func next(in Input, r journal.Record) string {
 // nextHere returns the next step for a reader in the repository.
 func nextHere(h Hints, r journal.Record) string {
 	v, key := r.Verdict, r.Key
-	again := typed(h.Work, key, "have it worked again")
+	again := typed(h.Work, key, "work the issue again")
 	switch v.Outcome {
 	case journal.Succeeded:
 		switch {
@@ -95,7 +95,7 @@ func nextHere(h Hints, r journal.Record) string {
 		}
 		return fmt.Sprintf("review%s, then %s.", with(h.Diff, key), typed(h.Merge, key, "merge the branch"))
 	case journal.NoChange:
-		return fmt.Sprintf("close the issue if you agree; if not, say more in it, then %s.", again)
+		return fmt.Sprintf("close the issue if you agree; if not, add details to it, then %s.", again)
 	case journal.NeedsInfo:
 		return fmt.Sprintf("answer in the issue; the next sweep continues with it. At once: %s.", again)
 	case journal.PolicyBlocked:
@@ -104,7 +104,7 @@ func nextHere(h Hints, r journal.Record) string {
 	case journal.OverBudget:
 		switch v.Reason.Code {
 		case journal.ReasonDisk:
-			return fmt.Sprintf("see what it wrote, and make room for it; then %s. The work so far is kept.", again)
+			return fmt.Sprintf("check what the run wrote, and free disk space; then %s. The work so far is kept.", again)
 		case journal.ReasonCap:
 			return fmt.Sprintf("nothing; a sweep continues when the cap has room again. At once: raise the cap, then %s.", again)
 		}
@@ -112,7 +112,7 @@ func nextHere(h Hints, r journal.Record) string {
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted:
 		switch {
 		case v.Reason.Code == journal.ReasonClaimLost:
-			return "nothing here; the ralph that has the issue now reports in its own copy of it. The work so far is kept."
+			return "nothing here; the ralph that works the issue now reports in its own copy. The work so far is kept."
 		case v.Final:
 			return fmt.Sprintf("%s. Find out why%s; then %s.", died(r), with(h.Show, key), again)
 		}
@@ -132,7 +132,7 @@ func nextHere(h Hints, r journal.Record) string {
 			tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
 			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))
 	case v.Final && v.Reason.Code == journal.ReasonPublish && r.Settings.Publish == journal.PublishMerge:
-		return fmt.Sprintf("fix what is in the way; then %s.", typed(h.Merge, key, "merge the branch"))
+		return fmt.Sprintf("fix what prevents publishing; then %s.", typed(h.Merge, key, "merge the branch"))
 	case v.Final && v.Reason.Code == journal.ReasonPublish:
 		return publishAgain(again)
 	case v.Final:
@@ -156,14 +156,14 @@ func nextThere(s Steps, r journal.Record) string {
 		return fmt.Sprintf("close the issue if you agree. If not, say in a comment what is missing, and %s.", again)
 	case journal.NeedsInfo:
 		return fmt.Sprintf("answer in a comment, as somebody with write permission: "+
-			"the next sweep goes on with it. To go on without an answer, "+
+			"the next sweep continues with it. To continue without an answer, "+
 			"remove the label %s.", tracker.Code(s.NeedsInfo))
 	case journal.PolicyBlocked:
-		return fmt.Sprintf("nothing was published. Say in a comment what the agent has to leave alone, "+
-			"and %s: it is tried from the base, without these commits.", again)
+		return fmt.Sprintf("nothing was published. Say in a comment what the agent must not change, "+
+			"and %s: ralph starts again from the base, without these commits.", again)
 	case journal.OverBudget:
 		if v.Reason.Code == journal.ReasonDisk {
-			return fmt.Sprintf("room has to be made on machine %s first; then %s. The work so far is kept.",
+			return fmt.Sprintf("free disk space on machine %s; then %s. The work so far is kept.",
 				tracker.QuoteLine(r.Host, line), again)
 		}
 		return fmt.Sprintf("%s to spend the same budget once more; the work so far is kept.", again)
@@ -172,23 +172,23 @@ func nextThere(s Steps, r journal.Record) string {
 		return publishAgain(again)
 	}
 	if v.Outcome == journal.Interrupted {
-		return fmt.Sprintf("%s. Somebody who works on machine %s has to find out why; then %s.",
+		return fmt.Sprintf("%s. Somebody with access to machine %s has to find out why; then %s.",
 			died(r), tracker.QuoteLine(r.Host, line), again)
 	}
 	if unstarted(r) {
-		return fmt.Sprintf("%s. Somebody who works on machine %s has to fix what is broken there; then %s.",
+		return fmt.Sprintf("%s. Somebody with access to machine %s has to fix it; then %s.",
 			notStarted(r), tracker.QuoteLine(r.Host, line), again)
 	}
 	if r.Facts.End == loop.EndUnchanged {
 		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s; then %s. The work so far is kept.",
 			tracker.Code(r.Base), again)
 	}
-	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.",
+	return fmt.Sprintf("%s to try again from the commits so far. A comment of somebody with write permission reaches the agent.",
 		again)
 }
 
 func publishAgain(again string) string {
-	return fmt.Sprintf("fix what is in the way; then %s. The agent does not run again for it, unless the issue has changed.", again)
+	return fmt.Sprintf("fix what prevents publishing; then %s. The agent does not run again for it, unless the issue has changed.", again)
 }
 
 // unstarted reports whether the run failed before its agent was started.
@@ -224,7 +224,7 @@ func nextByItself(r journal.Record) string {
 
 // revive says how an issue that was taken from ralph can return to it.
 func revive(why tracker.Unfit) string {
-	how := "free again"
+	how := "available again"
 	switch label := tracker.QuoteLine(why.Detail, line); why.Code {
 	case tracker.UnfitGone:
 		return ""
@@ -235,9 +235,9 @@ func revive(why tracker.Unfit) string {
 	case tracker.UnfitConfidential:
 		how = "public, or the project private"
 	case tracker.UnfitExcluded, tracker.UnfitHandedOver:
-		how = "freed of the label " + label
+		how = "without the label " + label
 	}
-	return "; ralph goes on when the issue is " + how
+	return "; ralph continues when the issue is " + how
 }
 
 // reviewOf returns the next step for the request.
@@ -254,14 +254,14 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 	case r.Merges(r.Verdict):
 		return "nothing; it is merged."
 	case r.Request.URL == "" && r.Published == "":
-		return fmt.Sprintf("the commits are on machine %s only: somebody who works there has to look at them, and to merge them.",
+		return fmt.Sprintf("the commits are on machine %s only: somebody with access to it has to review and merge them.",
 			tracker.QuoteLine(r.Host, line))
 	case r.Request.URL == "":
 		return fmt.Sprintf("review the branch %s, and merge it or open a request for it.", tracker.Code(r.Branch))
 	}
 	text := reviewOf(r) + reviewed(s)
-	if afresh := pickUp(r, "put the label %s on this issue"); afresh != "" {
-		text += fmt.Sprintf(" To have it done anew from the base, close the request and %s.", afresh)
+	if afresh := pickUp(r, "add the label %s to this issue"); afresh != "" {
+		text += fmt.Sprintf(" To start again from the base, close the request and %s.", afresh)
 	}
 	return text
 }
@@ -270,7 +270,7 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 func retry(s Steps, r journal.Record) string {
 	label := ""
 	if r.FollowUp != "" {
-		label = pickUp(r, " and put the label %s on again")
+		label = pickUp(r, " and add the label %s again")
 	}
 	return fmt.Sprintf("remove the label %s%s%s", tracker.Code(s.NeedsHuman), label, orComment(s, tracker.Retry))
 }
@@ -299,7 +299,7 @@ func stop(s Steps, r journal.Record) string {
 func Explain(in Input, t journal.Tally, holder string) string {
 	var b strings.Builder
 	if holder != "" {
-		fmt.Fprintf(&b, "A run is on, on machine %s.\n\n", tracker.QuoteLine(holder, line))
+		fmt.Fprintf(&b, "A run is active on machine %s.\n\n", tracker.QuoteLine(holder, line))
 	}
 	switch r := Redacted(in.Record, in.Secrets); {
 	case t.Run == "":
@@ -315,7 +315,7 @@ func Explain(in Input, t journal.Tally, holder string) string {
 		fmt.Fprintf(&b, ".\n\nNext: %s\n\n", next(in, r))
 	}
 	if t.Asked != nil && holder == "" {
-		fmt.Fprintf(&b, "Another run was asked for by %s; it begins as soon as a worker is free.\n\n", tracker.QuoteLine(t.Asked.By, line))
+		fmt.Fprintf(&b, "Another run was asked for by %s; it starts as soon as a worker is free.\n\n", tracker.QuoteLine(t.Asked.By, line))
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -335,7 +335,7 @@ func Unknown(verb tracker.Verb) string {
 	if verb != "" {
 		said = fmt.Sprintf("There is no command %s. ", tracker.QuoteLine(string(verb), line))
 	}
-	return fmt.Sprintf("%sThe commands are %s. After `fix` comes what the agent has to do.", said, strings.Join(known, ", "))
+	return fmt.Sprintf("%sThe commands are %s. After `fix` write what the agent has to do.", said, strings.Join(known, ", "))
 }
 
 // orComment adds the equivalent comment command, if the tracker supports commands.
@@ -350,10 +350,10 @@ func orComment(s Steps, v tracker.Verb) string {
 func reviewed(s Steps) string {
 	text := ""
 	if s.Rounds {
-		text = " Where a review asks for changes, the next sweep makes them."
+		text = " If a review asks for changes, the next sweep makes them."
 	}
 	if s.Commands {
-		text += " A comment `/ralph fix` has all review comments taken up that have no answer yet."
+		text += " A comment `/ralph fix` makes ralph work on all review comments without an answer."
 	}
 	return text
 }

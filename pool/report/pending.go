@@ -23,14 +23,14 @@ type Pending struct {
 func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.ClaimRecord, may func(tracker.Change) tracker.Change) (err error) {
 	var left Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {
-		return fmt.Errorf("its claim does not say what: %w", err)
+		return fmt.Errorf("its claim cannot be read: %w", err)
 	}
 	if !journal.IsID(d.Run) {
-		return fmt.Errorf("its claim names no run, but %q", d.Run)
+		return fmt.Errorf("its claim does not name a run, but %q", d.Run)
 	}
 	if left.Report != "" {
-		body := fmt.Sprintf("**ralph: %s**\n\nThe machine that worked on this has ended before it could report. "+
-			"By its claim, it is %s, and its report was:\n\n%s\n",
+		body := fmt.Sprintf("**ralph: %s**\n\nThe machine that worked on this stopped before it could report. "+
+			"According to its claim, it is %s, and its report was:\n\n%s\n",
 			tracker.QuoteLine(d.Outcome, line), tracker.QuoteLine(d.Host, line), tracker.Quote(left.Report, pendingMax))
 		err = t.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: body})
 	}

@@ -72,9 +72,9 @@ func HandOver(in Input, f tracker.FollowUp, rounds int) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**ralph: needs a person**: %s has had %s, and %s.\n\n", f.Request.URL, plural.Of(rounds, "follow-up run"), why)
-	fmt.Fprintf(&b, "Next: finish the request yourself. To have ralph go on with it, %s. "+
-		"To have it done anew from the base, close the request first.\n",
-		"remove the label "+tracker.Code(in.Steps.NeedsHuman)+pickUp(in.Record, " and put the label %s on again"))
+	fmt.Fprintf(&b, "Next: finish the request yourself. To let ralph continue, %s. "+
+		"To start again from the base, close the request first.\n",
+		"remove the label "+tracker.Code(in.Steps.NeedsHuman)+pickUp(in.Record, " and add the label %s again"))
 	history(&b, in)
 	return b.String()
 }

@@ -20,11 +20,11 @@ func reasons() map[journal.ReasonCode]string {
 		journal.ReasonClaimLost: "the claim was lost to another ralph",
 		journal.ReasonMoved:     "somebody else moved the branch: {detail}",
 		journal.ReasonCrash: "the run was cut off at stage {detail}, " +
-			"and its end not recorded", // ralph died, or could not write its journal
+			"before its outcome was recorded", // ralph died, or could not write its journal
 		journal.ReasonVerify:      "the gate does not pass on a clean checkout of the commits: {detail}",
 		journal.ReasonRebasedGate: "the gate does not pass after the rebase onto {detail}",
-		journal.ReasonCanary: "the gate is disabled: it passes over a failing test, " +
-			"planted as {detail}, over which it fails on the base",
+		journal.ReasonCanary: "the gate is disabled: it passes with a failing test " +
+			"added as {detail}, but fails with it on the base",
 		journal.ReasonBaseChecks:   "the gate does not pass with the tests, configuration and scripts of the base: {detail}",
 		journal.ReasonGateFiles:    "the commits change what the checks depend on: {detail}",
 		journal.ReasonChecks:       "the checks themselves have changed: {detail}",
@@ -68,21 +68,21 @@ func skips() map[journal.SkipCode]string {
 		journal.SkipUnlisted:   "not listed",
 		journal.SkipClaimed:    "claimed by run {run} on {host}",
 		journal.SkipBadClaim:   "its claim {detail}",
-		journal.SkipUnreported: "run {run} has ended, and is still to be reported",
+		journal.SkipUnreported: "run {run} has ended, but is not reported yet",
 		journal.SkipHuman:      "needs a human (label {detail})",
 		journal.SkipAnswer:     "waits for an answer (label {detail}): edit the issue or remove the label",
 		journal.SkipLabels:     "{outcome} by run {run}, but its labels could not be changed: remove label {detail} yourself",
 		journal.SkipDone:       "already {outcome} by run {run} on {host}",
-		journal.SkipHalted:     "a person has stopped run {run} on {host}: edit the issue to have it worked again",
-		journal.SkipRecovered:  "was finished from an earlier run that had died",
+		journal.SkipHalted:     "a person stopped run {run} on {host}: edit the issue to work it again",
+		journal.SkipRecovered:  "finished from an earlier run that died",
 		journal.SkipGone:       "is gone from the backlog",
-		journal.SkipEdited:     "its text is not what was approved; read it and put the label {detail} on again",
+		journal.SkipEdited:     "its text has changed since it was approved; read it and add the label {detail} again",
 		journal.SkipOverlap:    "waits for the run of {for}: both are likely to change {detail}",
 		journal.SkipUnmerged:   "waits until {for} is merged ({where}): both change {detail}",
-		journal.SkipOpen:       "waits for a merge: {detail} requests or branches are open, or on the way",
+		journal.SkipOpen:       "waits for a merge: {detail} requests or branches are open or expected",
 		journal.SkipBusy:       "waits for runs of issues with the label {detail}",
 		journal.SkipStopped:    "the sweep was stopped",
-		journal.SkipAsked:      "a person has stopped it before its run began; the next sweep works it if it still qualifies",
+		journal.SkipAsked:      "a person stopped it before its run began; the next sweep works it if it still qualifies",
 	}
 }
 

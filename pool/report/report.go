@@ -110,7 +110,7 @@ func Final(in Input) string {
 func edited(b *strings.Builder, f journal.Facts) {
 	if f.Edited {
 		b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +
-			"the agent has not seen that. Look whether the work still fits.\n\n")
+			"the agent has not seen this. Check whether the work still fits.\n\n")
 	}
 }
 
@@ -138,7 +138,7 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 	if h.Verify != "" {
 		check = "; check it" + with(h.Verify, what)
 	}
-	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how it came about, signed by `%s`%s.\n\n", p.Tip, note.Ref, p.Key, check)
+	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how the commit was made, signed by `%s`%s.\n\n", p.Tip, note.Ref, p.Key, check)
 }
 
 // remarks writes warnings and other remarks.
@@ -151,7 +151,7 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(text, line))
 	}
 	if who := untrusted(in.Issue); who != "" {
-		fmt.Fprintf(b, "Left out of the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, line))
+		fmt.Fprintf(b, "Not in the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, line))
 	}
 	if in.Invisible > 0 {
 		fmt.Fprintf(b, "Warning: %d invisible characters were removed from the issue's text before the agent saw it.\n\n", in.Invisible)
@@ -219,11 +219,11 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", r.ID)
 	if r.Anew != "" {
-		fmt.Fprintf(b, ", begun anew from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line),
+		fmt.Fprintf(b, ", started again from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line),
 			r.Without, r.Key)
 	}
 	if r.After != "" && !r.Settings.Attended {
-		fmt.Fprintf(b, ", started again: run `%s` had ended as %s", r.After, r.AfterOutcome)
+		fmt.Fprintf(b, ", started again: run `%s` ended as %s", r.After, r.AfterOutcome)
 	}
 	if r.FollowUp != "" {
 		fmt.Fprintf(b, ", follow-up: %s", r.FollowUp)
@@ -248,10 +248,10 @@ func gate(b *strings.Builder, f journal.Facts, off bool) {
 	case !f.GateRan:
 		return
 	case len(checks) == 0:
-		b.WriteString("Gate: none is configured; only the agent's word stands behind this.\n\n")
+		b.WriteString("Gate: none is configured; nothing has checked the agent's work.\n\n")
 		return
 	case off:
-		where += " only; it was not verified on a clean checkout, nor that a failing test makes it fail"
+		where += " only; it did not run on a clean checkout, nor with a failing test"
 	}
 	if v := f.Baseline; v != nil && !v.Passed() {
 		fmt.Fprintf(b, "Before the run, %s failed on %s.\n\n", tracker.QuoteLine(v.Checks[len(v.Checks)-1].Command, line), tracker.Code(v.Base))

@@ -43,7 +43,7 @@ func TestNext(t *testing.T) {
 		{journal.Verdict{Outcome: journal.NeedsInfo, Final: true}, "", journal.Request{}, "answer in the issue"},
 		{journal.Verdict{Outcome: journal.PolicyBlocked, Final: true}, "", journal.Request{}, "nothing was published; look at `git log -p main..ralph/a`"},
 		{journal.Verdict{Outcome: journal.OverBudget, Final: true}, "", journal.Request{}, "raise the budget"},
-		{journal.Verdict{Outcome: journal.OverBudget, Reason: journal.Reason{Code: journal.ReasonDisk}}, "", journal.Request{}, "see what it wrote, and make room"},
+		{journal.Verdict{Outcome: journal.OverBudget, Reason: journal.Reason{Code: journal.ReasonDisk}}, "", journal.Request{}, "check what the run wrote, and free disk space"},
 		{journal.Verdict{Outcome: journal.AgentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.Interrupted}, "", journal.Request{}, "nothing; the next sweep continues"},
@@ -55,11 +55,11 @@ func TestNext(t *testing.T) {
 		},
 		{
 			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonPublish}}, journal.PublishMerge, journal.Request{},
-			"fix what is in the way; then `ralph merge a`.",
+			"fix what prevents publishing; then `ralph merge a`.",
 		},
 		{
 			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonPublish}}, journal.PublishBranch, journal.Request{},
-			"fix what is in the way; then `ralph work a`. The agent does not run again for it, unless the issue has changed.",
+			"fix what prevents publishing; then `ralph work a`. The agent does not run again for it, unless the issue has changed.",
 		},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
 		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
@@ -99,7 +99,7 @@ func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 			r := journal.Record{Run: journal.Run{Key: "a", Host: "box"}, State: journal.State{Facts: facts}}
 			r.Verdict = journal.Verdict{Outcome: journal.Failed, Final: true}
 			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, Hints: hints, NeedsHuman: "needs-human"}})
-			want := "machine `box` has to fix what is broken there; then remove the label `needs-human`."
+			want := "machine `box` has to fix it; then remove the label `needs-human`."
 			if here {
 				want = "Find out what is broken with `ralph doctor`; then `ralph work a`."
 			}
@@ -157,15 +157,15 @@ func TestNextOnAForge(t *testing.T) {
 		want    string
 	}{
 		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Request = request },
-			"review https://x.example/7. Where a review asks for changes, the next sweep makes them. To have it done anew from the base, close the request and put the label `no-human` on this issue."},
+			"review https://x.example/7. If a review asks for changes, the next sweep makes them. To start again from the base, close the request and add the label `no-human` to this issue."},
 		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Published = "pushed to origin" }, "review the branch `ralph/12`, and merge it or open a request for it."},
 		{journal.Verdict{Outcome: journal.Succeeded}, nil, "the commits are on machine `box` only: "},
 		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Settings.Publish = journal.PublishMerge }, "nothing; it is merged."},
 		{journal.Verdict{Outcome: journal.NoChange, Final: true}, nil, "close the issue if you agree. If not, say in a comment what is missing, and remove the label `needs-human`."},
 		{journal.Verdict{Outcome: journal.NeedsInfo, Final: true}, nil, "answer in a comment, as somebody with write permission"},
-		{journal.Verdict{Outcome: journal.PolicyBlocked, Final: true}, nil, "nothing was published. Say in a comment what the agent has to leave alone, and remove the label `needs-human`"},
+		{journal.Verdict{Outcome: journal.PolicyBlocked, Final: true}, nil, "nothing was published. Say in a comment what the agent must not change, and remove the label `needs-human`"},
 		{journal.Verdict{Outcome: journal.OverBudget, Final: true}, nil, "remove the label `needs-human` to spend the same budget once more"},
-		{journal.Verdict{Outcome: journal.OverBudget, Final: true, Reason: because(journal.ReasonDisk, "")}, nil, "room has to be made on machine `box` first"},
+		{journal.Verdict{Outcome: journal.OverBudget, Final: true, Reason: because(journal.ReasonDisk, "")}, nil, "free disk space on machine `box`"},
 		{journal.Verdict{Outcome: journal.AgentUnavailable}, nil, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, nil, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.Interrupted}, nil, "nothing; the next sweep continues."},
@@ -175,17 +175,17 @@ func TestNextOnAForge(t *testing.T) {
 		},
 		{journal.Verdict{Outcome: journal.Interrupted, Reason: because(journal.ReasonAsked, "")}, func(r *journal.Record) { r.FollowUp = "conflict" }, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitClosed, "")}, nil, "nothing; ralph goes on when the issue is reopened."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitLacks, "@x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitExcluded, "y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitHandedOver, "z")}, nil, "nothing; ralph goes on when the issue is freed of the label `z`."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitBlocked, "3")}, nil, "nothing; ralph goes on when the issue is free again."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitConfidential, "")}, nil, "nothing; ralph goes on when the issue is public, or the project private."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitClosed, "")}, nil, "nothing; ralph continues when the issue is reopened."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitLacks, "@x")}, nil, "nothing; ralph continues when the issue is given the label `@ x`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitExcluded, "y")}, nil, "nothing; ralph continues when the issue is without the label `y`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitHandedOver, "z")}, nil, "nothing; ralph continues when the issue is without the label `z`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitBlocked, "3")}, nil, "nothing; ralph continues when the issue is available again."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitConfidential, "")}, nil, "nothing; ralph continues when the issue is public, or the project private."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitGone, "")}, nil, "nothing."},
-		{journal.Verdict{Outcome: journal.Failed, Final: true}, nil, "remove the label `needs-human` to have it tried again from the commits so far."},
-		{journal.Verdict{Outcome: journal.Failed, Final: true, Reason: because(journal.ReasonPublish, "GH013")}, nil, "fix what is in the way; then remove the label `needs-human`"},
+		{journal.Verdict{Outcome: journal.Failed, Final: true}, nil, "remove the label `needs-human` to try again from the commits so far."},
+		{journal.Verdict{Outcome: journal.Failed, Final: true, Reason: because(journal.ReasonPublish, "GH013")}, nil, "fix what prevents publishing; then remove the label `needs-human`"},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, func(r *journal.Record) { r.FollowUp = "conflict" },
-			"remove the label `needs-human` and put the label `no-human` on again to have it tried again"},
+			"remove the label `needs-human` and add the label `no-human` again to try again"},
 	} {
 		r := journal.Record{Run: journal.Run{Key: "12", Branch: "ralph/12", Base: "main", Host: "box"}}
 		r.Verdict, r.Settings.Require, r.Settings.Publish, r.Commits = c.verdict, []string{"no-human"}, journal.PublishRequest, 1
@@ -226,13 +226,13 @@ func TestFinalSays(t *testing.T) {
 			}, "\n- Spent: $0.50; 4 tokens in, 2 from cache, 4 out\n",
 		},
 		"model":     {func(in *report.Input) { in.Record.Model = "big" }, "Agent: claude (`big`)"},
-		"restarted": {func(in *report.Input) { in.Record.After, in.Record.AfterOutcome = "r0", journal.Failed }, "started again: run `r0` had ended as failed"},
+		"restarted": {func(in *report.Input) { in.Record.After, in.Record.AfterOutcome = "r0", journal.Failed }, "started again: run `r0` ended as failed"},
 		"follow-up": {func(in *report.Input) { in.Record.FollowUp = "conflict" }, ", follow-up: conflict"},
 		"gate":      {func(in *report.Input) { in.Record.Facts.GateRan, in.Record.Facts.Gate = true, []loop.Check{check} }, "Gate, in the agent's worktree:\n\n- `make` passed in 1s\n"},
 		"no gate":   {func(in *report.Input) { in.Record.Facts.GateRan = true }, "Gate: none is configured"},
 		"not verified": {func(in *report.Input) {
 			in.GateOff, in.Record.Facts.GateRan, in.Record.Facts.Gate = true, true, []loop.Check{check}
-		}, "only; it was not verified on a clean checkout"},
+		}, "only; it did not run on a clean checkout"},
 		"verified": {func(in *report.Input) { in.Record.Facts.Verify = &journal.Verification{Checks: []loop.Check{check}} }, "Gate, on a clean checkout of the tip:\n\n- `make` passed"},
 		"gate that hangs": {func(in *report.Input) {
 			in.Record.Facts.GateRan, in.Record.Facts.Gate = true, []loop.Check{{Command: "make", TimedOut: true}}
@@ -299,8 +299,8 @@ func TestHandOver(t *testing.T) {
 	} {
 		got := report.HandOver(in, tracker.FollowUp{Reason: reason, Request: tracker.RequestRef{URL: "https://x.example/7"}, Feedback: "@hostile"}, 3)
 		want := "**ralph: needs a person**: https://x.example/7 has had 3 follow-up runs, and " + why + ".\n\n" +
-			"Next: finish the request yourself. To have ralph go on with it, remove the label `needs-human` and put the label `no-human` on again. " +
-			"To have it done anew from the base, close the request first.\n"
+			"Next: finish the request yourself. To let ralph continue, remove the label `needs-human` and add the label `no-human` again. " +
+			"To start again from the base, close the request first.\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("hand-over (-want +got):\n%s", diff)
 		}
@@ -358,7 +358,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonAsked, "", "stopped by a person"},
 		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
 		{journal.ReasonMoved, "it is at b", "somebody else moved the branch: it is at b"},
-		{journal.ReasonCrash, "work", "the run was cut off at stage work, and its end not recorded"},
+		{journal.ReasonCrash, "work", "the run was cut off at stage work, before its outcome was recorded"},
 		{journal.ReasonDisk, "d", "d"},
 		{journal.ReasonOpen, "d", "d"},
 		{journal.ReasonLoop, "d", "d"},

@@ -67,7 +67,7 @@ func change(in Request) string {
 	}
 	proof(&b, in.Steps.Hints, r)
 	if r.Anew != "" {
-		fmt.Fprintf(&b, "Begun anew from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
+		fmt.Fprintf(&b, "Started again from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
 	}
 	remarks(&b, in.Input, r)
 	fmt.Fprintf(&b, "To go on: %s", goOn(in, r))
@@ -117,8 +117,8 @@ func goOn(in Request, r journal.Record) string {
 	}
 	text := "merge this request if it is right; that closes the issue."
 	text += reviewed(in.Steps)
-	if afresh := pickUp(r, "put the label %s on the issue"); afresh != "" {
-		text += fmt.Sprintf(" To have it done anew from the base, close this request and %s.", afresh)
+	if afresh := pickUp(r, "add the label %s to the issue"); afresh != "" {
+		text += fmt.Sprintf(" To start again from the base, close this request and %s.", afresh)
 	}
 	return text
 }

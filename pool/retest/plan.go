@@ -136,20 +136,20 @@ func (c change) plan(gate []string, own string) (p plan) {
 	}
 	switch {
 	case c.large:
-		p.whyNot = "the change is too large to look into"
+		p.whyNot = "the change is too large to examine"
 	case len(unknown) > 0:
 		p.whyNot = "no command is known for the tests of " + strings.Join(unknown[:min(3, len(unknown))], ", ")
 	case len(p.runs) > maxFiles || len(tests) > maxFiles:
 		p.whyNot = fmt.Sprintf("more than %d files with tests have changed", maxFiles)
 	case len(p.runs) > 0:
 	case !code && len(p.edits) == 0:
-		p.whyExempt = "it changes no code and no test"
+		p.whyExempt = "it changes neither code nor tests"
 	case removed:
 		p.note = "it removes tests, and neither adds nor changes one"
 	case len(p.edits) > 0:
-		p.note = "it changes data or helpers of tests, and no test"
+		p.note = "it changes data or helpers of tests, but no test"
 	case inline:
-		p.note = "tests among its code cannot be tried without it"
+		p.note = "its tests are in the same files as its code, so they cannot run without it"
 	default:
 		p.note = "it neither adds nor changes a test"
 	}

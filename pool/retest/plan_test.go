@@ -50,8 +50,8 @@ func TestPlan(t *testing.T) {
 		edits string // paths, with - before removed ones
 		says  string // exempt, cannot or note
 	}{
-		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.rst", "", "x")}, says: "changes no code"},
-		"what checks depend on":    {files: []diff.File{file("Makefile", "a", "b"), file("go.mod", "a", "b")}, says: "changes no code"},
+		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.rst", "", "x")}, says: "changes neither code"},
+		"what checks depend on":    {files: []diff.File{file("Makefile", "a", "b"), file("go.mod", "a", "b")}, says: "changes neither code"},
 		"code alone":               {files: []diff.File{code}, says: "neither adds nor changes a test"},
 		"a new test":               {files: []diff.File{code, file("a_test.go", "", goTest)}, runs: "go test", edits: "a_test.go"},
 		"a test alone":             {files: []diff.File{file("a_test.go", "", goTest)}, runs: "go test", edits: "a_test.go"},
@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 		"a test that becomes code": {files: []diff.File{renamed("a_test.go", "b.go", goTest)}, edits: "-a_test.go", says: "removes tests"},
 		"code that becomes a test": {files: []diff.File{renamed("a.go", "a_test.go", goTest)}, runs: "go test", edits: "a_test.go"},
 		"a link":                   {files: []diff.File{code, link}, edits: "b_test.go", says: "data or helpers"},
-		"tests among code":         {files: []diff.File{file("src/lib.rs", "fn a() {}", rust)}, says: "among its code"},
+		"tests among code":         {files: []diff.File{file("src/lib.rs", "fn a() {}", rust)}, says: "in the same files as its code"},
 		"no command":               {files: []diff.File{code, file("a_spec.rb", "", "it 'a' do\n  fail\nend\n")}, edits: "a_spec.rb", says: "no command is known for the tests of a_spec.rb"},
 		"too many":                 {files: many, runs: strings.Repeat("go test,", maxFiles) + "go test", edits: "*", says: "more than 50"},
 		"an own command": {files: []diff.File{code, file("a b_spec.rb", "", "x"), file("a_test.go", "", goTest), file("old_test.go", goTest, "")}, own: "ci/tests {files}",

@@ -166,7 +166,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 		return nil, "", err
 	}
 	if got.Setup {
-		return nil, fmt.Sprintf("on the %s the setup does not pass: %s", place, got.Checks[len(got.Checks)-1].Command), nil
+		return nil, fmt.Sprintf("setup fails on the %s: %s", place, got.Checks[len(got.Checks)-1].Command), nil
 	}
 	for i, check := range got.Checks {
 		one := ran(runs[i].howItEnded(check), check, log+loop.GateLog(0, i))

@@ -156,7 +156,7 @@ func (x *execution) copyIn(ctx context.Context) error {
 	t := x.space.Tree
 	switch {
 	case t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0:
-		x.events.Warn("the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them")
+		x.events.Warn("the files of copy and before are kept from the earlier run on " + x.run.Branch)
 	case t != nil && len(x.c.Copy) > 0:
 		return t.CopyIn(ctx, x.c.Copy)
 	}

@@ -69,7 +69,8 @@ func New(c Config) (*Runner, error) {
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	state := c.Repo.StateDir()
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agents: c.Agents(), Reviewer: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, EarlierProvider: c.EarlierProvider,
+		Repo: c.Repo, Agents: c.Agents(), Reviewer: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options},
+		Sandboxes: c.Sandboxes, EarlierProvider: c.EarlierProvider,
 		Env: c.Env, Network: c.Network, Limits: c.Limits, Homes: c.KeptHomes(), Mounts: c.Mounts, Before: c.Before,
 		Timers: c.Timers, StopGrace: c.StopGrace, Secrets: c.Secrets, Log: c.Log,
 		Disk: &disk.Guard{Place: state, Also: c.Repo.Git().Common(), Floor: c.MinFree, Freeing: c.Repo.Freeing},

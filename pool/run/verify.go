@@ -257,7 +257,7 @@ func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journa
 		return s, err
 	}
 	if acting {
-		s = x.warn(s, errors.New("the messages of some commits would have acted on the forge; they were rewritten"))
+		s = x.warn(s, errors.New("the messages of some commits had keywords or mentions that act on the forge; they were rewritten"))
 	}
 	if s.Facts.Tip == s.Tip {
 		s.Facts.Tip = got.Tip // the files are the same

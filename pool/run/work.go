@@ -103,7 +103,7 @@ func (x *execution) useUnpublished(ctx context.Context, s *journal.State) bool {
 		s.Verified, f.Verify, f.Watch, f.Retest, f.Review = old.Verified, was.Verify, was.Watch, was.Retest, was.Review
 	}
 	if !x.run.Settings.Attended {
-		x.events.Warn("the agent has nothing to do: the commits of run " + old.ID + " are only to be checked and published")
+		x.events.Warn("no agent is needed: the commits of run " + old.ID + " are only to be checked and published")
 	}
 	return true
 }

@@ -67,5 +67,5 @@ func (w *Workspace) resetBranch(ctx context.Context) error {
 	if err := w.c.Repo.Git().MoveRefs(ctx, git.Edit{Ref: ref, New: w.Last.Tip, Any: true}); err != nil {
 		return err
 	}
-	return fmt.Errorf("after: the commands have moved %s to %q; it is put back to %.12s", w.Tree.Spec().Branch, refs[ref], w.Last.Tip)
+	return fmt.Errorf("after: the commands have moved %s to %q; ralph moved it back to %.12s", w.Tree.Spec().Branch, refs[ref], w.Last.Tip)
 }

@@ -45,7 +45,7 @@ type waitedError struct {
 }
 
 func (e *waitedError) Error() string {
-	return fmt.Sprintf("%s cannot run on %s as it is; the log of %s has its output", e.what(), e.Base, e.foundBy)
+	return fmt.Sprintf("%s cannot run on %s, before any change; the log of %s has its output", e.what(), e.Base, e.foundBy)
 }
 
 func (e *waitedError) Unwrap() error { return e.BaselineError }
@@ -63,7 +63,7 @@ func (e *BaselineError) Error() string {
 	if e.Check.TimedOut {
 		how = "it did not end in time"
 	}
-	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", e.what(), e.Check.Command, e.Base, how)
+	text := fmt.Sprintf("%s `%s` cannot run on %s, before any change: %s", e.what(), e.Check.Command, e.Base, how)
 	if cause := Cause(e.Check.Tail); cause != "" {
 		text += ": " + cause
 	}
@@ -144,7 +144,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
-		l.c.Log.Warn("what the gate said on the base is not kept", "error", err)
+		l.c.Log.Warn("the result of the gate on the base is not kept", "error", err)
 	}
 	return v, nil
 }

@@ -82,7 +82,7 @@ func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
 			return err
 		}
 		both := io.MultiWriter(log, tail) // one writer, so that one goroutine writes to it
-		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
+		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("it did not end within %s", beforeTimeout))
 		exit, err := proc.Run(limit, proc.Spec{
 			Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Env: append(os.Environ(), b.Env...),
 			Stdout: both, Stderr: both, Mark: b.Run, Interrupt: b.Interrupt,

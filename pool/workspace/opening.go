@@ -44,7 +44,7 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 
 // Answers returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
 func (w *Workspace) Answers(ctx context.Context) error {
-	timed, stop := context.WithTimeoutCause(ctx, stageLimit, errors.New("it has taken too long"))
+	timed, stop := context.WithTimeoutCause(ctx, stageLimit, errors.New("it took too long"))
 	defer stop()
 	limited, cancel := Within(timed, w.Asked, w.c.StopGrace)
 	defer cancel()

@@ -77,7 +77,7 @@ func TestOpenThatHangs(t *testing.T) {
 				if err == nil || time.Since(start) != tt.want || w.Hung != tt.deaf || w.Box != nil {
 					t.Fatalf("after %s: %v, hung %v", time.Since(start), err, w.Hung)
 				}
-				if tt.deaf && (w.importGivenUp == nil || !strings.Contains(err.Error(), "Open has not returned")) {
+				if tt.deaf && (w.importGivenUp == nil || !strings.Contains(err.Error(), "Open was asked to end, but has not returned")) {
 					t.Errorf("%v; an import opens it again: %v", err, w.importGivenUp == nil)
 				}
 				if tt.now && !tt.deaf && !errors.Is(err, errEndNow) {

@@ -55,7 +55,7 @@ func (c *Config) endWithEarlierProvider(ctx context.Context, run string) error {
 	trees, _ := c.Repo.Trees(ctx) // End reports a broken record
 	for _, t := range trees {
 		if t.Spec().Run == run && t.Unsaved() && c.Copies() {
-			return errors.New("it has work that is not imported, and only a run in that sandbox imports it")
+			return errors.New("it has work that is not imported, and only a run in that sandbox can import it")
 		}
 	}
 	return c.End(ctx, run)

@@ -21,7 +21,7 @@ type SilentError struct {
 }
 
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("the sandbox does not answer: %s has not returned long after it was to end: %v", e.Call, e.Err)
+	return fmt.Sprintf("the sandbox does not answer: %s was asked to end, but has not returned: %v", e.Call, e.Err)
 }
 
 // Unwrap returns the reason why the call was to end.
@@ -117,7 +117,7 @@ const closeLimit = 2 * stageLimit
 
 // Close has only a moment once a command was given up and the run is to end: the provider would not answer Close either.
 func (p *boundedSandbox) Close(ctx context.Context) error {
-	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it has taken too long"))
+	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it took too long"))
 	defer stop()
 	if p.silent.Load() != nil {
 		limited, cancel := Within(ctx, p.asked, briefLimit)

@@ -363,7 +363,7 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (notices []sandboxes.N
 		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
 			where := aside.Files()
 			if w.showCommand != "" {
-				where = fmt.Sprintf("its files are in volumes of sandbox %s; to look: %s; only what it began with is in %s",
+				where = fmt.Sprintf("its files are in volumes of sandbox %s; to see them: %s; %s only has the files from its start",
 					w.c.Sandboxes.Name(), w.showCommand, aside.Dir)
 			}
 			return append(notices, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, where))

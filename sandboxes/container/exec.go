@@ -36,7 +36,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	}
 	if len(text) > inside.MaxFrame {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: fmt.Errorf(
-			"its arguments and environment have more than %d bytes; long text belongs on its standard input", inside.MaxFrame/2)}
+			"its arguments and environment have more than %d bytes; pass long text on its standard input", inside.MaxFrame/2)}
 	}
 	// The client does not end with ctx: the helper must first kill the command and report that.
 	client, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -134,7 +134,7 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 			return fmt.Errorf("its container has ended: %s", words)
 		}
 		if st.ExitCode == exitKilled { // nothing inside can send this signal to the first process
-			return errors.New("its container was killed, by somebody or for want of memory")
+			return errors.New("its container was killed, by somebody or because memory ran out")
 		}
 		return fmt.Errorf("its container has ended (exit status %d)", st.ExitCode)
 	}

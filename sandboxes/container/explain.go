@@ -29,7 +29,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	}
 	socket, local := describe.Socket(p.config.HostEnv)
 	if !local {
-		return fmt.Errorf("%w; it has to answer: docker info", err)
+		return fmt.Errorf("%w; this has to work: docker info", err)
 	}
 	var d net.Dialer
 	conn, dialErr := d.DialContext(ctx, "unix", socket)
@@ -38,7 +38,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 		_ = conn.Close()
 		return err
 	case errors.Is(dialErr, syscall.EACCES):
-		return fmt.Errorf("%s's socket %s is not yours to use: join its group with "+
+		return fmt.Errorf("you are not allowed to use %s's socket %s: join its group with "+
 			"sudo usermod -aG docker $USER and log in again (that group is as good as root), or use podman", p.engine.Name, socket)
 	case errors.Is(dialErr, syscall.ENOENT), errors.Is(dialErr, syscall.ECONNREFUSED):
 		return fmt.Errorf("%s's daemon does not run (nobody listens on %s): start it with "+

@@ -37,7 +37,7 @@ func (p *Provider) checkLimits(in describe.Engine) error {
 	if len(in.Lacking) == 0 || p.config.Unbounded {
 		return nil
 	}
-	return sandboxes.Fixable(fmt.Errorf("%s cannot bound %s here: %w; delegate these cgroup controllers to your user "+
+	return sandboxes.Fixable(fmt.Errorf("%s cannot limit %s here: %w; delegate these cgroup controllers to your user "+
 		"(systemd: Delegate=yes on cgroup v2)", p.engine.Name, strings.Join(in.Lacking, ", "), sandboxes.ErrUnsupported),
 		sandboxes.Fix{Setting: sandboxes.SetUnbounded})
 }

@@ -31,7 +31,7 @@ func checkInside(dir string) error {
 		return fmt.Errorf("%q is not a clean absolute path inside", dir)
 	}
 	if sandboxes.Within(dir, path.Dir(helperPath)) || sandboxes.Within(path.Dir(helperPath), dir) {
-		return fmt.Errorf("%s is ralph's own place inside", dir)
+		return fmt.Errorf("%s inside is reserved for ralph", dir)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 	}
 	if spec.Disk != nil {
 		if spec.GitDir+spec.Home != "" || len(spec.Objects)+len(spec.Mounts) > 0 {
-			return fmt.Errorf("with a disk of its own the sandbox is shown no host files: %w", sandboxes.ErrUnsupported)
+			return fmt.Errorf("a sandbox with its own disk cannot show host files: %w", sandboxes.ErrUnsupported)
 		}
 		if p.config.Workdir != "" {
 			return fmt.Errorf("working folder %q: copied files keep the path that they have outside", p.config.Workdir)
@@ -172,7 +172,7 @@ func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree s
 	}
 	if u.uid == 0 {
 		return u, "", sandboxes.Fixable(
-			fmt.Errorf("the worktree %s is root's, and an agent does not run as root unasked; run ralph as another user", worktree),
+			fmt.Errorf("the worktree %s belongs to root, and agents do not run as root by default; run ralph as another user", worktree),
 			setUser(u), sandboxes.Fix{Setting: sandboxes.SetCopy, Value: "1000:1000"})
 	}
 	if made, ok := numericUser(img); ok && made.uid != 0 && made.uid != u.uid {

@@ -70,12 +70,12 @@ func TestBadEngines(t *testing.T) {
 		},
 		"remote": {
 			shim(t, container.Docker(), fails), []string{"DOCKER_HOST=ssh://box"},
-			"docker info: it is broken; it has to answer: docker info",
+			"docker info: it is broken; this has to work: docker info",
 		},
 		"podman fails": {shim(t, container.Podman(), fails), nil, "podman info: it is broken"},
 		"no limits": {
 			shim(t, container.Podman(), `echo '{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true}}}'`), nil,
-			"podman cannot bound cpu here: sandbox cannot do this; delegate these cgroup controllers to your user " +
+			"podman cannot limit cpu here: sandbox cannot do this; delegate these cgroup controllers to your user " +
 				"(systemd: Delegate=yes on cgroup v2) [{unbounded }]",
 		},
 		"no image": {
@@ -147,13 +147,13 @@ func TestRefusesToOpen(t *testing.T) {
 		"device is a flag":  {container.Config{Devices: []string{"--privileged"}}, good, `"--privileged" is neither a group nor a device`},
 		"empty group":       {container.Config{Groups: []string{""}}, good, `"" is neither a group nor a device`},
 		"moved copy":        {container.Config{Workdir: "/w"}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{}}, `working folder "/w": copied files keep the path that they have outside`},
-		"disk and host":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Objects: []string{dir}, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
-		"disk and home":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
+		"disk and host":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Objects: []string{dir}, Disk: &sandboxes.Disk{}}, "a sandbox with its own disk cannot show host files: sandbox cannot do this"},
+		"disk and home":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir, Disk: &sandboxes.Disk{}}, "a sandbox with its own disk cannot show host files: sandbox cannot do this"},
 		"no home":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir + "/gone"}, "home: stat " + dir + "/gone: no such file or directory"},
-		"disk on ralph":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{Folders: map[string]string{"/.ralph/x": "x"}}}, "/.ralph/x is ralph's own place inside"},
+		"disk on ralph":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{Folders: map[string]string{"/.ralph/x": "x"}}}, "/.ralph/x inside is reserved for ralph"},
 		"missing mount":     {engine, mount(dir+"/gone", "/x"), "mount " + dir + "/gone: it does not exist on the host"},
 		"mount inside":      {engine, mount(dir, "x"), "mount " + dir + `: "x" is not a clean absolute path inside`},
-		"mount on ralph":    {engine, mount(dir, "/.ralph/ralph"), "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
+		"mount on ralph":    {engine, mount(dir, "/.ralph/ralph"), "mount " + dir + ": /.ralph/ralph inside is reserved for ralph"},
 		"mount a socket":    {engine, mount(socket, "/s"), "mount " + socket + ": sandbox cannot do this: it is a socket: its server would work for the agent, outside the sandbox"},
 		"mount the engine":  {engine, mount(dir, "/s"), "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
 		"network besides the proxy": {
@@ -162,7 +162,7 @@ func TestRefusesToOpen(t *testing.T) {
 		},
 		"root's worktree": {
 			container.Config{}, sandboxes.Spec{Run: "r", Worktree: roots},
-			"the worktree " + roots + " is root's, and an agent does not run as root unasked; run ralph as another user " +
+			"the worktree " + roots + " belongs to root, and agents do not run as root by default; run ralph as another user " +
 				"[{user 0:0} {copy 1000:1000}]",
 		},
 		"root's worktree for a user": {
@@ -338,7 +338,7 @@ func TestContainerThatGoes(t *testing.T) {
 		{"stopping", []string{stopping, stopping, stopping, gone}, removed},
 		{"exited before", []string{exited, exited, gone}, removed},
 		{"slow to go", []string{removing}, removed},
-		{"killed, and stays", []string{exited}, "its container was killed, by somebody or for want of memory"},
+		{"killed, and stays", []string{exited}, "its container was killed, by somebody or because memory ran out"},
 		{"runs on", []string{running}, sandboxes.ErrKilledInside.Error()}, // as the client's status says
 		{"runs on without its client", []string{running}, noReport},
 		{"without memory", []string{exited, exited, noMemory}, "its container used up its memory [{memory }]"},

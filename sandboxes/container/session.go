@@ -138,7 +138,7 @@ func (s *session) receive(kind byte, payload []byte) error {
 		}
 	case inside.FrameExit, inside.FrameRefused:
 		if s.report != nil || s.refused != nil {
-			return errors.New("the helper reports twice")
+			return errors.New("the helper has reported twice")
 		}
 		var err error
 		if kind == inside.FrameExit {

@@ -50,7 +50,7 @@ func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	return nil
 }
 
-var errLate = errors.New("its first process does not get ready")
+var errLate = errors.New("its first process did not become ready")
 
 // awaitReady waits until the first process has copied the home, and it or the tunnel forwards the commands' connections.
 func (p *Provider) awaitReady(ctx context.Context, b *box) error {

@@ -21,8 +21,8 @@ func (c Config) weakeningSettings() string {
 	add(c.UserNamespace == "host", "user ids inside are those of the host")
 	add(c.SELinux == "disable", "SELinux does not confine it")
 	add(len(c.Devices) > 0, "it has devices of the host (%s)", strings.Join(c.Devices, ", "))
-	add(len(c.Groups) > 0, "commands are in more groups (%s)", strings.Join(c.Groups, ", "))
-	add(len(c.Args) > 0, "it is started with other arguments (%s)", strings.Join(c.Args, " "))
+	add(len(c.Groups) > 0, "commands are in additional groups (%s)", strings.Join(c.Groups, ", "))
+	add(len(c.Args) > 0, "it is started with additional arguments (%s)", strings.Join(c.Args, " "))
 	return strings.Join(all, "; ")
 }
 

@@ -23,10 +23,10 @@ func TestWeaker(t *testing.T) {
 		"network":  {container.Config{Network: "bridge"}, "the network bridge has no allow-list"},
 		"userns":   {container.Config{UserNamespace: "host"}, "user ids inside are those of the host"},
 		"selinux":  {container.Config{SELinux: "disable"}, "SELinux does not confine it"},
-		"groups":   {container.Config{Groups: []string{"kvm", "5"}}, "commands are in more groups (kvm, 5)"},
+		"groups":   {container.Config{Groups: []string{"kvm", "5"}}, "commands are in additional groups (kvm, 5)"},
 		"args": {
 			container.Config{Args: []string{"--cap-add", "ALL"}, Devices: []string{"/dev/kvm"}},
-			"it has devices of the host (/dev/kvm); it is started with other arguments (--cap-add ALL)",
+			"it has devices of the host (/dev/kvm); it is started with additional arguments (--cap-add ALL)",
 		},
 	} {
 		can := container.New(container.Docker(), tt.config).Capabilities()

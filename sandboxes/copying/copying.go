@@ -115,7 +115,7 @@ func mountSource(m sandboxes.Mount) (source, error) {
 		return source{}, fmt.Errorf("files are copied into the sandbox, so that it cannot write to the host: %w; make the mount read-only",
 			sandboxes.ErrUnsupported)
 	case s.isFile && path.Dir(m.Inside) == "/":
-		return source{}, fmt.Errorf("a file is copied into a folder of its own, and %s is at the top: %w; choose a place in a folder",
+		return source{}, fmt.Errorf("a file cannot be copied to %s, at the top: %w; choose a path inside a folder",
 			m.Inside, sandboxes.ErrUnsupported)
 	}
 	return s, nil

@@ -208,7 +208,7 @@ func TestOpenRefuses(t *testing.T) {
 	for want, m := range map[string]sandboxes.Mount{
 		"make the mount read-only":              {Host: dir, Inside: "/data"},
 		"it cannot write to the host":           {Host: file, Inside: "/x/file", Own: true},
-		"choose a place in a folder":            {Host: file, Inside: "/file", ReadOnly: true},
+		"choose a path inside a folder":         {Host: file, Inside: "/file", ReadOnly: true},
 		"it does not exist on the host":         {Host: dir + "/none", Inside: "/x", ReadOnly: true},
 		"it would open the sandbox":             {Host: "/proc", Inside: "/x", ReadOnly: true},
 		`"x" is not a clean absolute path`:      {Host: dir, Inside: "x", ReadOnly: true},

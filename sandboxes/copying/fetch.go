@@ -149,7 +149,7 @@ func (r *receiver) count(size int64) error {
 	case size < 0:
 		return errors.New("its size is negative")
 	case size > r.limits.File:
-		return fmt.Errorf("it has %d bytes, and one file may have %d", size, r.limits.File)
+		return fmt.Errorf("it has %d bytes; a file may have at most %d", size, r.limits.File)
 	case size > r.limits.Bytes-r.bytes:
 		return &limitError{fmt.Errorf("there are more than %d bytes", r.limits.Bytes)}
 	}
@@ -189,7 +189,7 @@ func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 		}
 		return r.writeFile(p, in, h.Size, mode)
 	}
-	return errors.New("it is no file, folder or link")
+	return errors.New("it is not a file, folder or link")
 }
 
 // checkParents checks each folder above a path, and calls missing for a missing one. None may be a link: an honest tar never
@@ -204,7 +204,7 @@ func (r *receiver) checkParents(p string, missing func(dir string) error) error 
 		case errors.Is(err, fs.ErrNotExist):
 			err = missing(p[:i])
 		case err == nil && !info.IsDir():
-			err = errors.New("what is above it is no folder")
+			err = errors.New("its parent is not a folder")
 		}
 		if err != nil {
 			return err

@@ -84,7 +84,7 @@ func TestEndpointRefusesUnreadableAnswers(t *testing.T) {
 				q.Header.Set("Accept-Encoding", "gzip, br")
 			})
 			body, err := io.ReadAll(res.body)
-			if err != nil || res.status != http.StatusBadGateway || !strings.Contains(string(body), "which it was asked not to") {
+			if err != nil || res.status != http.StatusBadGateway || !strings.Contains(string(body), "against ralph's request") {
 				t.Errorf("%d %q %v", res.status, body, err)
 			}
 			r.wantRefused(t, "unreadable api:0")

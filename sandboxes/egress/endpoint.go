@@ -199,7 +199,7 @@ func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, s
 		return
 	}
 	where := net.JoinHostPort(e.host, strconv.Itoa(e.port))
-	p.writeHTTPRefusal(w, e.host, e.port, &denial{d.reason, "the service at " + where + " is not reached: " + d.detail, d.err})
+	p.writeHTTPRefusal(w, e.host, e.port, &denial{d.reason, "the service at " + where + " cannot be reached: " + d.detail, d.err})
 }
 
 // teeBody is a body that is also copied elsewhere.
@@ -214,7 +214,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Fi
 		return nil, nil, nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
 	}
 	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
-		return nil, nil, nil, deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
+		return nil, nil, nil, deny(Malformed, "a request with the encoding %s cannot be checked", clip(printable(coding)))
 	}
 	if e.Admit != nil {
 		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path); err != nil {

@@ -380,11 +380,11 @@ func TestEndpointRefuses(t *testing.T) {
 		},
 		"a service without an address": {
 			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://nowhere.example.com" },
-			status:   502, body: "the service at nowhere.example.com:443 is not reached: the name has no address", event: "not-resolved nowhere.example.com:443",
+			status:   502, body: "the service at nowhere.example.com:443 cannot be reached: the name has no address", event: "not-resolved nowhere.example.com:443",
 		},
 		"a service that is not there": {
 			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://example.com:444" },
-			status:   502, body: "the service at example.com:444 is not reached: nothing answers there", event: "not-connected example.com:444",
+			status:   502, body: "the service at example.com:444 cannot be reached: nothing answers there", event: "not-connected example.com:444",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (l Limits) check() error {
 }
 
 // errSpent ends every connection of a sandbox that has used up its bytes.
-var errSpent = errors.New("the sandbox has used up its bytes")
+var errSpent = errors.New("the sandbox has used up its traffic limit")
 
 // metered is a connection from the sandbox. It counts its bytes against the run's limit, and closes itself when idle.
 type metered struct {

@@ -23,9 +23,9 @@ func checkSearchable(in *http.Response) error {
 	coding := strings.Join(in.Header.Values("Content-Encoding"), ",")
 	switch {
 	case coding != "" && !strings.EqualFold(coding, "identity"):
-		return deny(Unreadable, "the service has sent %s, which it was asked not to", clip(printable(coding)))
+		return deny(Unreadable, "the service has sent the encoding %s against ralph's request", clip(printable(coding)))
 	case in.StatusCode == http.StatusPartialContent || in.Header.Get("Content-Range") != "":
-		return deny(Unreadable, "the service has sent a part, which it was asked not to")
+		return deny(Unreadable, "the service has sent a partial answer against ralph's request")
 	}
 	return nil
 }

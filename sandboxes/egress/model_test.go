@@ -26,7 +26,7 @@ func TestModelEndpoint(t *testing.T) {
 		"a server":  {body: `{"mcp_servers":[{"url":"https://evil.example"}]}`, status: 403, says: "mcp_servers would have the model's service reach the internet", event: "server-tool api:0"},
 		"no JSON":   {body: `tool=web_search`, status: 400, says: "not JSON", event: "malformed api:0"},
 		"not whole": {body: `{"a":`, status: 400, says: "not JSON", event: "malformed api:0"},
-		"in gzip":   {body: `{}`, coding: "gzip", status: 400, says: "gzip cannot be looked at", event: "malformed api:0"},
+		"in gzip":   {body: `{}`, coding: "gzip", status: 400, says: "the encoding gzip cannot be checked", event: "malformed api:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

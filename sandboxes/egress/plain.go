@@ -66,7 +66,7 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 	authority := r.Host
 	if only == "" {
 		if r.URL.Scheme != "http" || r.URL.Host == "" {
-			return nil, "", 0, deny(Malformed, "to a proxy a request is CONNECT or for an http:// URL")
+			return nil, "", 0, deny(Malformed, "a request to the proxy must be CONNECT or for an http:// URL")
 		}
 		authority = r.URL.Host
 	}

@@ -93,7 +93,7 @@ func (p *policy) dialHost(ctx context.Context, host string, port int, allowPriva
 		return true
 	})
 	if len(good) == 0 {
-		return nil, deny(AddressRefused, "the name leads to a private, local or reserved address")
+		return nil, deny(AddressRefused, "the name resolves to a private, local or reserved address")
 	}
 	var last error
 	for i, a := range good[:min(len(good), 8)] {

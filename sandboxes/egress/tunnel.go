@@ -53,7 +53,7 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	all := io.MultiReader(bytes.NewReader(first[:]), client)
 	if first[0] != recordHandshake {
 		if port == httpsPort {
-			return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "port 443 is for TLS"))
+			return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "port 443 only accepts TLS"))
 		}
 		return all, nil
 	}
@@ -64,9 +64,9 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	switch {
 	case err != nil && port != httpsPort: // another protocol whose first byte is the same
 	case err != nil:
-		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "it begins like TLS and is not"))
+		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "it begins like TLS, but is not TLS"))
 	case h.name == "" && notName != nil && port == httpsPort:
-		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "TLS that names no server"))
+		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "TLS without a server name"))
 	case h.name != "" && h.name != host:
 		return nil, p.refuseTunnel(client, host, port, deny(OtherName, "TLS for %s", clip(printable(h.name))))
 	}

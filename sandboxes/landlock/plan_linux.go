@@ -83,7 +83,7 @@ func (p *plan) identify() error {
 		return &fs.PathError{Op: "stat", Path: p.Worktree, Err: err}
 	}
 	if st.Uid == 0 {
-		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: "+
+		return fmt.Errorf("nothing limits root's processes here, and %s belongs to root: "+
 			"run ralph as another user, or choose native, docker or podman",
 			p.Worktree)
 	}
@@ -150,7 +150,7 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 // keepReadOnly refuses a path below a writable folder: rules can only add access.
 func (p *plan) keepReadOnly(path string) error {
 	if p.mayWrite(path) {
-		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written",
+		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only inside a writable folder",
 			path, sandboxes.ErrUnsupported)
 	}
 	return nil

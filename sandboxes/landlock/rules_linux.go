@@ -28,7 +28,7 @@ func checkSupport() error {
 	case abi < minABI:
 		return fmt.Errorf("this kernel has Landlock ABI %d, and %d is needed: run Linux 6.12 or newer, or %s", abi, minABI, instead)
 	case !seccomp.Supported():
-		return fmt.Errorf("there is no filter over system calls for this architecture: %s", instead)
+		return fmt.Errorf("ralph has no system call filter for this architecture: %s", instead)
 	}
 	return nil
 }

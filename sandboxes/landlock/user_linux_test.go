@@ -15,7 +15,7 @@ func TestRootIsRefused(t *testing.T) {
 	if os.Getuid() != 0 {
 		return
 	}
-	if err := landlock.New(landlock.Config{}).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing bounds root's processes") {
+	if err := landlock.New(landlock.Config{}).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing limits root's processes") {
 		t.Errorf("Check gives %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func (p *plan) layTree(write bool) error {
 		return err
 	}
 	if err := unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another sandbox has it: %w", err)
+		return fmt.Errorf("another sandbox is using it: %w", err)
 	}
 	upper, work := filepath.Join(upperPlace, filepath.Base(p.Worktree)), filepath.Join(upperPlace, workName)
 	if err := overlay(p.Workdir, strings.Join(p.Lower, ":"), upper, work); err != nil {

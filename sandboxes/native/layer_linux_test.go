@@ -175,7 +175,7 @@ func TestOneSandboxForEachTree(t *testing.T) {
 	box := l.open(0)
 	again := l.specs[0]
 	again.Run += "-again"
-	if second, err := native.New(native.Config{}).Open(t.Context(), again); err == nil || !strings.Contains(err.Error(), "another sandbox has it") {
+	if second, err := native.New(native.Config{}).Open(t.Context(), again); err == nil || !strings.Contains(err.Error(), "another sandbox is using it") {
 		t.Errorf("the second sandbox: %v, %v", second, err)
 	}
 	if err := box.Close(t.Context()); err != nil {

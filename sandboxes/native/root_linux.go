@@ -120,7 +120,7 @@ func openMounts(p *plan, given []*os.File) (mounts []*os.File, err error) {
 		}
 		mount, err := copyMount(s.Host)
 		if errors.Is(err, unix.EACCES) {
-			return mounts, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; " +
+			return mounts, errors.New("show " + s.Host + ": its mode, or that of a parent folder, denies access; " +
 				"look with: namei -m " + s.Host)
 		}
 		if err != nil {

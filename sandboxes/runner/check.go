@@ -80,7 +80,7 @@ func (c Config) unsupported() error {
 	case c.Network == NetworkOpen && can.Egress:
 		reason, hint = "has no open network", "ask for network "+string(NetworkAllowed)
 	case can.Files == sandboxes.InPlace && len(spec.Mounts) > 0:
-		reason, hint = "mounts nothing", "leave out the mounts, or choose one that isolates"
+		reason, hint = "has no mounts", "leave out the mounts, or choose one that isolates"
 	case !can.Limits && spec.Limits != (sandboxes.Limits{}):
 		reason, hint = "does not enforce every limit on this host", "leave out the limits, or choose another"
 	default:

@@ -67,7 +67,7 @@ func openRecord(dir, workspace string) (*record, error) {
 
 func (r *record) fill(workspace string) (err error) {
 	if _, err := r.root.Lstat(sandboxName); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds the artefacts of another run; name a new folder", r.dir)
+		return fmt.Errorf("%s contains the artefacts of another run; name a new folder", r.dir)
 	}
 	for _, name := range []string{logsName, filesName} {
 		if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

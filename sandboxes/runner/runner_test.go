@@ -127,7 +127,7 @@ func TestArtefacts(t *testing.T) {
 		if _, err := in.Exec(t.Context(), sandboxes.Command{Argv: []string{"true"}}); !errors.Is(err, sandboxes.ErrClosed) {
 			t.Errorf("exec after close: %v", err)
 		}
-		if _, err := runner.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "holds the artefacts of another run") {
+		if _, err := runner.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "contains the artefacts of another run") {
 			t.Errorf("start over old artefacts: %v", err)
 		}
 	})

@@ -44,5 +44,5 @@ func (p *Provider) agentNeed(agent string) (Need, error) {
 }
 
 func noSecret(service string) error {
-	return fmt.Errorf("sbx holds no secret for %s: give it one with: sbx secret set %s", service, service)
+	return fmt.Errorf("sbx has no secret for %s: give it one with: sbx secret set %s", service, service)
 }

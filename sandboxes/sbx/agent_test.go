@@ -17,7 +17,7 @@ func TestAgents(t *testing.T) {
 		check, ensure string // the error; if Ensure succeeds, the last call and its input
 	}{
 		"held":      {agent: "codex", held: "openai", ensure: "secret ls --json --service openai"},
-		"from host": {agent: "codex", held: "xai", check: "sbx holds no secret for openai: give it one with: sbx secret set openai", ensure: "secret set openai <<< the-key"},
+		"from host": {agent: "codex", held: "xai", check: "sbx has no secret for openai: give it one with: sbx secret set openai", ensure: "secret set openai <<< the-key"},
 		"scoped":    {agent: "claude-code", held: "xai", ensure: "secret set anthropic --oauth"},
 		"unknown":   {agent: "other", check: `sbx has no service for the agent "other"`, ensure: `sbx has no service for the agent "other"`},
 		"unusable":  {agent: "broken", held: "openai", check: "sbx version: no daemon", ensure: "secret ls --json --service openai"},

@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		"no sbx":   {"version", "hello", 0, `sbx version prints "hello", which is not a version; ralph needs 0.46 or newer`},
 		"broken":   {"version", "cannot reach sandboxd\n", 1, "sbx version: cannot reach sandboxd"},
 		"a remedy": {"diagnose", `{"checks":[{"name":"Login","status":"fail","message":"not\nlogged in","hint":"run sbx login"}]}`, 0, "sbx: Login: not logged in; run sbx login"},
-		"no hint":  {"diagnose", `{"checks":[{"name":"KVM","status":"fail","message":"no /dev/kvm"}]}`, 0, "sbx: KVM: no /dev/kvm; sbx diagnose says more"},
+		"no hint":  {"diagnose", `{"checks":[{"name":"KVM","status":"fail","message":"no /dev/kvm"}]}`, 0, "sbx: KVM: no /dev/kvm; run sbx diagnose for details"},
 		"warning":  {"diagnose", `{"checks":[{"name":"Disk","status":"warn","message":"low"}]}`, 0, ""},
 		"-o json":  {"diagnose --format", "unknown flag: --format\n", 1, ""},
 		"no JSON":  {"diagnose", "all is well", 0, "read sbx diagnose: it prints no JSON object"},
@@ -74,7 +74,7 @@ func TestOpenRefuses(t *testing.T) {
 		change func(*sbx.Config, *sandboxes.Spec)
 		want   string
 	}{
-		"egress":    {func(_ *sbx.Config, s *sandboxes.Spec) { s.Egress = "/tmp/socket" }, "egress proxy does not reach"},
+		"egress":    {func(_ *sbx.Config, s *sandboxes.Spec) { s.Egress = "/tmp/socket" }, "cannot use ralph's egress proxy"},
 		"elsewhere": {func(_ *sbx.Config, s *sandboxes.Spec) { s.Mounts = []sandboxes.Mount{{Host: "/etc", Inside: "/x"}} }, "only at its own path"},
 		"file":      {func(_ *sbx.Config, s *sandboxes.Spec) { s.Objects = []string{"/etc/passwd"} }, "not a folder"},
 		"colon":     {func(_ *sbx.Config, s *sandboxes.Spec) { s.Objects = []string{"/tmp:ro"} }, "colon"},
@@ -144,7 +144,7 @@ func TestSecrets(t *testing.T) {
 		"none new":      {sbx.Need{Service: "openai", Refresh: true}, "there is no new secret for openai: give sbx one with: sbx secret set openai"},
 		"of another":    {sbx.Need{Service: "anthropic", Env: "KEY"}, "secret set anthropic <<< value of KEY"},
 		"login first":   {sbx.Need{Service: "anthropic", OAuth: true, Env: "KEY"}, "secret set anthropic --oauth"},
-		"not to be had": {sbx.Need{Service: "xai", Env: "NONE"}, "sbx holds no secret for xai: give it one with: sbx secret set xai"},
+		"not to be had": {sbx.Need{Service: "xai", Env: "NONE"}, "sbx has no secret for xai: give it one with: sbx secret set xai"},
 		"a flag":        {sbx.Need{Service: "--global"}, `"--global" is not a service of sbx`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (c Config) withDefaults() (Config, error) {
 	} {
 		for _, w := range words {
 			if strings.HasPrefix(w, "-") || strings.ContainsAny(w, ", \t\n\x00") {
-				errs = append(errs, fmt.Errorf("%s %q starts with a dash, or has a comma or space in it", name, w))
+				errs = append(errs, fmt.Errorf("%s %q starts with a dash, or contains a comma or space", name, w))
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func shareable(path string) error {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":
 		return fmt.Errorf("%q is not a clean absolute path", path)
 	case strings.ContainsAny(path, ":\n\r\x00"):
-		return fmt.Errorf("%q has a colon or line break in it, which sbx would misread", path)
+		return fmt.Errorf("%q contains a colon or line break, which sbx would misread", path)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (p *Provider) Check(ctx context.Context) error {
 
 func hint(f Finding) string {
 	if f.Hint == "" {
-		return "sbx diagnose says more"
+		return "run sbx diagnose for details"
 	}
 	return f.Hint
 }

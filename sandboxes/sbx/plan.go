@@ -42,7 +42,7 @@ type plan struct {
 // plan returns a microVM's plan, or an error if sbx cannot meet the spec. It changes nothing.
 func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	if spec.Egress != "" {
-		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows",
+		return nil, fmt.Errorf("a microVM cannot use ralph's egress proxy: %w; sbx's own policy decides which hosts it can reach",
 			sandboxes.ErrUnsupported)
 	}
 	if spec.Name != "" && !nameFormat().MatchString(spec.Name) {

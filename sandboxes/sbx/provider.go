@@ -64,7 +64,7 @@ func (*Provider) Capabilities() sandboxes.Capabilities {
 		Weaker: strings.Join([]string{
 			"commands can become root inside, and root's processes are not limited",
 			"root inside can replace the worktree's .git file until the sandbox is closed",
-			"what commands have others start inside, such as containers, lives until then",
+			"processes that others start for a command, such as containers, live until the sandbox is closed",
 			"scratch space is not limited",
 			"hosts that sbx's own policy allows can be reached, too",
 		}, "; "),

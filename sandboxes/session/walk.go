@@ -26,7 +26,7 @@ func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, n
 			return dir, name, err
 		}
 	}
-	return nil, "", fmt.Errorf("%w: there are too many links on the way", ErrPath)
+	return nil, "", fmt.Errorf("%w: the path has too many links", ErrPath)
 }
 
 // walk follows a path to its last name, or to a link; next is then the path to continue on. Each step starts from an open
@@ -88,7 +88,7 @@ func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	}
 	now, err := below.Stat(".")
 	if err == nil && !os.SameFile(info, now) {
-		err = fmt.Errorf("%w: a folder on the way is being replaced", ErrPath)
+		err = fmt.Errorf("%w: a folder on the path is being replaced", ErrPath)
 	}
 	if err != nil {
 		_ = below.Close()

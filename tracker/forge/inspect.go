@@ -60,7 +60,7 @@ func (f *Findings) Clock(s *transport.Stack) {
 	const what, fix = "clock", "synchronise it by NTP: timedatectl set-ntp true"
 	switch by, known := s.Skew(); {
 	case !known:
-		f.OK(what, "the forge does not tell its time")
+		f.OK(what, "the forge does not report its time")
 	case by.Abs() >= clockFail:
 		f.Fail(what, fix, "is %v ahead of the forge's", by.Round(time.Second))
 	case by.Abs() >= clockWarn:

@@ -126,7 +126,7 @@ func (p *Project) OwnRequest(ctx context.Context, head string) (Request, error) 
 func (p *Project) MergeLater(ctx context.Context, head, commit string) (refused string, err error) {
 	own, err := p.OwnRequest(ctx, head)
 	if err != nil || own.Number == 0 {
-		return "no request of ralph's is open for it", err
+		return "ralph has no open request for it", err
 	}
 	return p.calls.MergeLater(ctx, own.Number, commit)
 }

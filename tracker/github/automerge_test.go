@@ -33,8 +33,8 @@ func TestMergeLater(t *testing.T) {
 		"open thread":  {rules: on, change: func(s *githubtest.Server) { s.AddReview(1, thread(false)) }, says: "not resolved"},
 		"old thread":   {rules: on, change: func(s *githubtest.Server) { s.AddReview(1, thread(true)) }, auto: "MERGE"},
 		"a draft":      {rules: on, change: func(s *githubtest.Server) { s.Do(1, func(i *githubtest.Issue, _ time.Time) { i.Pull.Draft = true }) }, says: "a draft"},
-		"another head": {rules: on, change: func(s *githubtest.Server) { s.SetHead("ralph/7", strings.Repeat("b", 40)) }, says: "not what has been checked"},
-		"a person's":   {rules: on, change: func(s *githubtest.Server) { s.Do(1, func(i *githubtest.Issue, _ time.Time) { i.Author = "ada" }) }, says: "no request of ralph's"},
+		"another head": {rules: on, change: func(s *githubtest.Server) { s.SetHead("ralph/7", strings.Repeat("b", 40)) }, says: "not the commit that was checked"},
+		"a person's":   {rules: on, change: func(s *githubtest.Server) { s.Do(1, func(i *githubtest.Issue, _ time.Time) { i.Author = "ada" }) }, says: "no open request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	case me.Bot:
 		f.OK("identity", "%s", me.Name)
 	default:
-		f.OK("identity", "%s (a person's account: whatever it labels counts as that person's word)", me.Name)
+		f.OK("identity", "%s (a person's account: labels that it sets count as that person's decision)", me.Name)
 	}
 	if t.app != nil {
 		inspectApp(&f, t.app.Permissions(), e)
@@ -79,7 +79,7 @@ func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e track
 		f.OK("permissions", "enough on the project")
 	}
 	if _, classic := head["X-Oauth-Scopes"]; !classic {
-		f.OK(what, "fine-grained; GitHub does not tell what it may do")
+		f.OK(what, "fine-grained; GitHub does not report its permissions")
 		return
 	}
 	scopes := strings.FieldsFunc(head.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
@@ -91,7 +91,7 @@ func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e track
 	case !slices.Contains(scopes, "repo") && (r.GetPrivate() || !slices.Contains(scopes, "public_repo")):
 		f.Fail(what, better, "classic, lacks the scope repo; it has: %s", cmp.Or(list, "none"))
 	case len(excess) > 0:
-		f.Warn(what, better, "classic, may more than ralph needs: %s", strings.Join(excess, ", "))
+		f.Warn(what, better, "classic, with more permissions than ralph needs: %s", strings.Join(excess, ", "))
 	default:
 		f.OK(what, "classic, with scopes %s", list)
 	}
@@ -120,7 +120,7 @@ func inspectApp(f *forge.Findings, granted map[string]string, e tracker.Expectat
 	case len(lacks) > 0:
 		f.Fail(what, "grant them in the app's settings and accept them in the installation", "the app lacks %s", strings.Join(lacks, ", "))
 	case len(excess) > 0:
-		f.Warn(what, "remove them in the app's settings", "the app may more than ralph needs: %s", strings.Join(excess, ", "))
+		f.Warn(what, "remove them in the app's settings", "the app has more permissions than ralph needs: %s", strings.Join(excess, ", "))
 	default:
 		f.OK(what, "the app has what it needs")
 	}

@@ -27,7 +27,7 @@ func TestInspect(t *testing.T) {
 		"public only":     {access: scopes("public_repo"), want: tracker.OK},
 		"too little":      {access: scopes("read:org"), want: tracker.Fail, says: "token: classic, lacks the scope repo; it has: read:org"},
 		"no scopes":       {access: scopes(""), want: tracker.Fail, says: "it has: none"},
-		"too much":        {access: scopes("repo, workflow, delete_repo, admin:org"), want: tracker.Warn, says: "token: classic, may more than ralph needs: workflow, delete_repo, admin:org"},
+		"too much":        {access: scopes("repo, workflow, delete_repo, admin:org"), want: tracker.Warn, says: "token: classic, with more permissions than ralph needs: workflow, delete_repo, admin:org"},
 		"cannot push":     {access: githubtest.Access{Login: "mallory"}, want: tracker.Fail, says: "permissions: may not push to the project"},
 		"bad token":       {want: tracker.Fail, says: "401 the token is refused"},
 		"archived":        {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.SetRepo(false, true, false) }, want: tracker.Fail, says: "is archived"},

@@ -28,7 +28,7 @@ func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refus
 		return "", err
 	}
 	if m.SHA != commit {
-		return "the request's head is not what has been checked", nil
+		return "the request's head is not the commit that was checked", nil
 	}
 	why := ""
 	switch {

@@ -49,15 +49,15 @@ func TestMergeLater(t *testing.T) {
 		"pushed since": {setup: func(r *rig, iid int) {
 			r.project.Run(iid, "running")
 			r.project.Push(iid, strings.Repeat("2", 40))
-		}, says: "not what has been checked"},
+		}, says: "not the commit that was checked"},
 		"may not": {setup: func(r *rig, iid int) {
 			r.project.Run(iid, "running")
 			r.project.NoMerge = true
 		}, says: "has to be allowed to merge into main"},
 		"a conflict":   {setup: edit(func(m *gitlabtest.Merge) { m.Conflicts = true }), says: "Branch cannot be merged"},
-		"somebody's":   {setup: edit(func(m *gitlabtest.Merge) { m.Author = &gitlabtest.User{ID: 99} }), says: "no request of ralph's"},
-		"closed":       {setup: edit(func(m *gitlabtest.Merge) { m.State = "closed" }), says: "no request of ralph's"},
-		"other source": {setup: edit(func(m *gitlabtest.Merge) { m.Source = "ralph/8" }), says: "no request of ralph's"},
+		"somebody's":   {setup: edit(func(m *gitlabtest.Merge) { m.Author = &gitlabtest.User{ID: 99} }), says: "no open request"},
+		"closed":       {setup: edit(func(m *gitlabtest.Merge) { m.State = "closed" }), says: "no open request"},
+		"other source": {setup: edit(func(m *gitlabtest.Merge) { m.Source = "ralph/8" }), says: "no open request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

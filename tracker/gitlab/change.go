@@ -61,7 +61,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return t.Below(ctx, key, err)
 	}
 	if body.StateEvent != nil && is.State != want {
-		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s",
+		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted the change, but still reports the state %s",
 			*body.StateEvent, key, is.State)}
 	}
 	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
@@ -78,7 +78,7 @@ func checkLabel(name string) error {
 	case strings.TrimSpace(name) == "":
 		return errors.New("set label: it has no name")
 	case strings.Contains(name, ","):
-		return fmt.Errorf("set label %q: GitLab's labels have no commas", name)
+		return fmt.Errorf("set label %q: GitLab's labels cannot contain commas", name)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestChangeRefused(t *testing.T) {
 		want   string
 		stops  bool // *RefusedError
 	}{
-		"comma":   {nil, tracker.Change{AddLabels: []string{"a,b"}}, `set label "a,b": GitLab's labels have no commas`, false},
+		"comma":   {nil, tracker.Change{AddLabels: []string{"a,b"}}, `set label "a,b": GitLab's labels cannot contain commas`, false},
 		"no name": {nil, tracker.Change{AddLabels: []string{" "}}, "it has no name", false},
 		"ignored": {func(r *rig) { r.project.SetMember(r.ralph, gitlabtest.Guest) }, tracker.Change{AddLabels: []string{"x"}}, "the role Reporter or higher in " + path, true},
 		"token":   {func(r *rig) { r.server.Revoke(secret) }, tracker.Change{AddLabels: []string{"x"}}, "the token is refused", true},

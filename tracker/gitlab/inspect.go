@@ -28,7 +28,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	}
 	f.OK("gitlab", "%s is reachable, GitLab %s", t.Settings.BaseURL, version.Version)
 	if self.IsAdmin {
-		f.Warn("identity", "use an account that is no administrator", "%s administers the whole instance", self.Username)
+		f.Warn("identity", "use an account that is not an administrator", "%s administers the whole instance", self.Username)
 	} else {
 		f.OK("identity", "%s (id %d)", self.Username, self.ID)
 	}
@@ -45,7 +45,7 @@ func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	a, err := getOne(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
 	switch transport.Status(err) {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusBadRequest:
-		f.Warn(what, "", "its scopes cannot be read; it is no access token of a person, project or group")
+		f.Warn(what, "", "its scopes cannot be read; it is not an access token of a person, project or group")
 		return
 	}
 	if err != nil {

@@ -33,8 +33,8 @@ func TestProblems(t *testing.T) {
 		{"title", "---\ntitle: [a]\n---\n", `:2: title is not a text; write title: "some text"`},
 		{"labels", "---\nlabels:\n- a\n- {b: c}\n---\n", `:4: labels is not a list of texts; write labels: [one, two]`},
 		{"alias", "---\nx: &x [a]\nblocked_by: *x\n---\n", `:3: blocked_by is not a list of texts; write blocked_by: [one, two]`},
-		{"touches", "---\ntouches:\n- a\n- 'b[x'\n---\n", `:4: touches has "b[x", which is no pattern of paths, or stands for too many; write touches: [src/api/**, README.md]`},
-		{"braces", "---\ntouches: ['{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}']\n---\n", `:2: touches has "{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}…", which is no pattern of paths, or stands for too many; write touches: [src/api/**, README.md]`},
+		{"touches", "---\ntouches:\n- a\n- 'b[x'\n---\n", `:4: touches has "b[x", which is not a path pattern, or has too many alternatives; write touches: [src/api/**, README.md]`},
+		{"braces", "---\ntouches: ['{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}']\n---\n", `:2: touches has "{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}{a,a}…", which is not a path pattern, or has too many alternatives; write touches: [src/api/**, README.md]`},
 		{"utf8", "# a\nb\xff\n", `:2: not UTF-8; save the file as UTF-8`},
 		{"return", "---\na: 1\rb: 2\n---\n", `:2: stray carriage return; use one kind of line end`},
 		{"large", strings.Repeat("x", maxIssue+1), `:1: issue is over 1 MiB; shorten it`},
@@ -105,7 +105,7 @@ func TestWhatIsAnIssue(t *testing.T) {
 	for _, p := range l.Problems {
 		problems = append(problems, strings.TrimPrefix(p.Error(), dir+"/"))
 	}
-	const link = ":1: is a symbolic link, which ralph does not follow; replace it by the file"
+	const link = ":1: is a symbolic link, which ralph does not follow; replace it with the file"
 	want = []string{
 		fixKey + ".md:1: has the same key (" + fixKey + ") as Fix Login!.md; rename one of them",
 		"inside.md" + link, "link.md" + link, "pipe.md:1: is not a regular file; remove it", "up.md" + link,
@@ -188,7 +188,7 @@ func TestBlockers(t *testing.T) {
 	if diff := cmp.Diff(want, l.Issues[0].BlockedBy); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
-	missing := filepath.Join(dir, "a.md") + `:4: blocked_by "gone" is no issue, so this one stays blocked; correct the name or remove it`
+	missing := filepath.Join(dir, "a.md") + `:4: blocked_by "gone" is not an issue, so this one stays blocked; correct the name or remove it`
 	if got := l.Problems[0].Error(); got != missing {
 		t.Errorf("problem %q, want %q", got, missing)
 	}
@@ -217,7 +217,7 @@ func TestNameInCapitals(t *testing.T) {
 	write(t, dir, "UP.MD", "# Up\n")
 	write(t, dir, "notes.txt", "x")
 	l, err := tr.List(t.Context(), tracker.Query{})
-	if want := filepath.Join(dir, "UP.MD") + ":1: its name does not end in .md, in small letters; rename it"; err != nil ||
+	if want := filepath.Join(dir, "UP.MD") + ":1: its name does not end in .md, in lower case; rename it"; err != nil ||
 		len(l.Issues) != 0 || len(l.Problems) != 1 || l.Problems[0].Error() != want {
 		t.Errorf("%+v, %v", l, err)
 	}

@@ -107,7 +107,7 @@ func readFile(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return nil, nil, errors.New("is a symbolic link, which ralph does not follow; replace it by the file")
+		return nil, nil, errors.New("is a symbolic link, which ralph does not follow; replace it with the file")
 	}
 	// Without blocking, since the file may have become a pipe meanwhile.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -86,7 +86,7 @@ func (f frontMatter) fieldErrors() (errs []error) {
 			continue
 		}
 		if meant := nearest.To(v.name, missing); meant != "" {
-			errs = append(errs, errorAt(v.line, "%s is no field that ralph knows; did you mean %s?", quoteShort(v.name), meant))
+			errs = append(errs, errorAt(v.line, "%s is not a field that ralph knows; did you mean %s?", quoteShort(v.name), meant))
 		}
 	}
 	body := f.doc.raw[f.doc.body:f.doc.bodyEnd]
@@ -119,7 +119,7 @@ func (v field) patterns() ([]string, error) {
 	list := []string{}
 	for _, i := range items {
 		if !pattern.Valid(i.text) {
-			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths, or stands for too many; "+
+			return nil, errorAt(i.line, "%s has %s, which is not a path pattern, or has too many alternatives; "+
 				"write %s: [src/api/**, README.md]", v.name, quoteShort(i.text), v.name)
 		}
 		list = append(list, i.text)

@@ -143,7 +143,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			if states[tracker.Key(ref.name)] == blockerMissing {
 				out.Problems = append(out.Problems, tracker.Problem{
 					Where: t.location(e.name, ref.line),
-					Err:   fmt.Errorf("blocked_by %q is no issue, so this one stays blocked; correct the name or remove it", ref.name),
+					Err:   fmt.Errorf("blocked_by %q is not an issue, so this one stays blocked; correct the name or remove it", ref.name),
 				})
 			}
 		}
@@ -244,7 +244,7 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 func (t *Tracker) read(root *os.Root, name string) entry {
 	e := entry{name: name, key: tracker.Key(stem(name))}
 	if !isIssue(name) {
-		e.err = errorAt(1, "its name does not end in .md, in small letters; rename it")
+		e.err = errorAt(1, "its name does not end in .md, in lower case; rename it")
 		return e
 	}
 	raw, info, err := readFile(root, name)

@@ -96,7 +96,7 @@ func setReport(d document, r tracker.Report) ([]byte, error) {
 	}
 	out = append(out, d.newline+text...)
 	if len(out) > maxFile {
-		return nil, errorAt(lineOf(d.raw, d.bodyEnd), "no room for a report; shorten what is below the line %s", marker)
+		return nil, errorAt(lineOf(d.raw, d.bodyEnd), "no room for a report; shorten the text below the line %s", marker)
 	}
 	return out, nil
 }

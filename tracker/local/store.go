@@ -115,7 +115,7 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 		} else if !errors.Is(err, errChanged) {
 			return fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name), err)
 		}
-		t.cfg.Log.Debug("issue file changed meanwhile; editing again", "file", name)
+		t.cfg.Log.Debug("issue file has changed meanwhile; editing again", "file", name)
 	}
 	return fmt.Errorf("write %s: %w, %d times; stop the program that keeps writing it",
 		filepath.Join(t.cfg.Dir, name), errChanged, maxTries)

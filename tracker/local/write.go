@@ -110,7 +110,7 @@ func parseNew(root *os.Root, text []byte) (file, error) {
 	}
 	for _, ref := range f.blockedBy {
 		if _, err := find(root, tracker.Key(ref.name)); err != nil {
-			return f, errorAt(ref.line, "blocked_by %q is no issue; correct the name or remove it", ref.name)
+			return f, errorAt(ref.line, "blocked_by %q is not an issue; correct the name or remove it", ref.name)
 		}
 	}
 	return f, nil

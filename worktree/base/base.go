@@ -17,7 +17,7 @@ import (
 var ErrNone = errors.New("no base branch")
 
 // ErrOwn means that the checked-out branch is one of ralph's own.
-var ErrOwn = errors.New("is a branch of ralph's own, and no base for other issues")
+var ErrOwn = errors.New("is ralph's own branch and cannot be the base of other issues")
 
 // Foreign fails with ErrOwn if nobody has named a base and the checked-out branch begins with ralph's prefix. Such a branch
 // is checked out to be looked at, and other issues would pile up on its work.

@@ -18,7 +18,7 @@ type localRefs struct {
 }
 
 // errNoRemote means that branches cannot be published together with a claim that is not on a remote.
-var errNoRemote = errors.New("the claim is on no remote")
+var errNoRemote = errors.New("the claim is not on a remote")
 
 func (l localRefs) swap(ctx context.Context, key, old, new string, otherEdits ...git.Edit) error {
 	if len(otherEdits) > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // errSlow ends a push that takes too long: renewals wait for it.
-var errSlow = errors.New("it takes too long for one step with the claim")
+var errSlow = errors.New("it takes too long to push together with the claim")
 
 // Publish moves a branch of the remote, replaces the record, except for its mark, and renews the claim, all in one
 // transaction. So nobody who has lost the claim can move the branch, and the next holder knows what was published. It fails

@@ -86,7 +86,7 @@ func TestPublishRefused(t *testing.T) {
 			claimed(s, s.clone("other").store.later(2*ttl), "r2")
 			s.git("push", "-q", "origin", "main~1:"+branch)
 		}, ErrLost, git.ErrMoved, false},
-		{"another machine has the claim, and the remote moves one ref after the other", func(s *site) {
+		{"another machine has the claim, and the remote cannot move several refs in one step", func(s *site) {
 			claimed(s, s.clone("other").store.later(2*ttl), "r2")
 			s.sh("git", "-C", s.bare(), "config", "receive.advertiseAtomic", "false")
 		}, ErrLost, git.ErrMoved, false},

@@ -106,7 +106,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 		err := c.swapHolder(ctx, commit, h, c.Record())
 		if err == nil {
 			if c.Left() < ttl/2 { // others could see it expired and take it before the first renewal
-				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's life, which is %s", key, git.ErrAway, ttl)
+				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's TTL of %s", key, git.ErrAway, ttl)
 				return nil, errors.Join(err, c.giveBack(context.WithoutCancel(ctx), h, previousHolder))
 			}
 			if err := s.endWait(h.Run); err != nil {
@@ -146,7 +146,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	if moveErr != nil { // for example because of a lock of a killed git
 		return nil, fmt.Errorf("claim %s: %s%s cannot be moved: %w", key, s.prefix, key, moveErr)
 	}
-	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
+	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at the same time"}})
 }
 
 // isSameClaim reports whether the holder is an earlier try of the same claim whose answer was lost, or a run that was left

@@ -42,7 +42,7 @@ type Range struct {
 // the call. File contents are treated as data: no filter, text conversion or external diff runs. It fails with ErrTooMuch
 // if git ran out of memory or time.
 func Read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: git did not end in %s", ErrTooMuch, readTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: git did not end within %s", ErrTooMuch, readTime))
 	defer cancel()
 	return readLimited(ctx, g.WithMemory(git.AgentMemory), r, added)
 }
@@ -107,9 +107,9 @@ func (r Range) check(objects map[string]string) error {
 			}
 		}
 		if header == "" || !slices.Equal(parents, r.Parents[commit]) {
-			return fmt.Errorf("git takes commit %s for one with other parents than it has; "+
-				"the files shallow and objects/info/commit-graph in the "+
-				"git directory can do that, such as after: git fetch --depth", git.Short(commit))
+			return fmt.Errorf("git does not see the real parents of commit %s; "+
+				"the file shallow or objects/info/commit-graph in the "+
+				"git directory can be the cause, for example after: git fetch --depth", git.Short(commit))
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func (c copier) copyPath(ctx context.Context, path, destination string) error {
 		case err != nil:
 			return err
 		case c.isExcluded(info) && at == path:
-			return errors.New("it holds keys of yours, which no worktree gets")
+			return errors.New("it contains your keys, which are never copied into a worktree")
 		case c.isExcluded(info):
 			return nil
 		}
@@ -178,7 +178,7 @@ func (c copier) copyLink(path, destination string) error {
 		return err
 	}
 	if c.links == InnerLink && (filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.Dir(path), target))) {
-		return fmt.Errorf("%s is a link out of the checkout, to %s", path, target)
+		return fmt.Errorf("%s is a link to %s, outside of the checkout", path, target)
 	}
 	if err := c.to.RemoveAll(destination); err != nil {
 		return err

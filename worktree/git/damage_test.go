@@ -23,7 +23,7 @@ func TestDamagedIndex(t *testing.T) {
 				t.Errorf("%s, %v", out, err)
 			}
 			_, _, err := r.Status(t.Context())
-			if want := "; make the index anew with: rm " + index + " && git -C " + r.dir + " reset"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			if want := "; rebuild the index with: rm " + index + " && git -C " + r.dir + " reset"; err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
 			if _, err := r.Out(t.Context(), "ls-files", "diff-tree"); err == nil {

@@ -26,7 +26,7 @@ var (
 	// ErrStale means that a push was refused because the remote's ref was not at the expected commit.
 	ErrStale = errors.New("not moved")
 	// ErrApart means that the remote cannot move several refs in one transaction.
-	ErrApart = errors.New("the remote moves one ref after the other")
+	ErrApart = errors.New("the remote cannot move several refs in one step")
 )
 
 // Error is the failure of a git command.
@@ -106,7 +106,7 @@ func (e *Error) repairHint() string {
 	if top == "" || e.env["GIT_INDEX_FILE"] != "" || !damaged.MatchString(e.Stderr) {
 		return ""
 	}
-	return "; make the index anew with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
+	return "; rebuild the index with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
 }
 
 // Limits of a remote's message in an error: lines and bytes.

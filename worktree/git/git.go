@@ -157,7 +157,7 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 // once: a killed git leaves lock files behind.
 func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 	limit := cmp.Or(g.timeout, commandTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s", limit))
 	defer cancel()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", commandName(args), context.Cause(ctx))

@@ -20,7 +20,7 @@ func TestWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.Within(50*time.Millisecond).Out(t.Context(), "status")
-	if err == nil || Failed(err) || !strings.Contains(err.Error(), "no end after 50ms") {
+	if err == nil || Failed(err) || !strings.Contains(err.Error(), "it did not end within 50ms") {
 		t.Errorf("error %v", err)
 	}
 }

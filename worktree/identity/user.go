@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNone means that git does not know the user's name and e-mail address, which commits need.
-var ErrNone = errors.New("git knows no name and e-mail address to commit with")
+var ErrNone = errors.New("git has no name and e-mail address for commits")
 
 // User returns the user's name and address from git's configuration, or ralph's with ErrNone.
 func User(ctx context.Context, g git.Runner) (Ident, error) {
@@ -41,7 +41,7 @@ func (w Writer) Check(ctx context.Context, who Identity, environ []string, temp 
 		case !known && unknown:
 			err = ErrNone
 		case !known:
-			err = fmt.Errorf("%w in the sandbox: its environment hides what git knows here", ErrNone)
+			err = fmt.Errorf("%w in the sandbox: its environment hides this machine's git configuration", ErrNone)
 		}
 	}
 	if err != nil || who.Sign == "" {

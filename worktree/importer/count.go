@@ -51,7 +51,7 @@ func (c pathCounter) count(id string, depthAbove int) (paths, depth int, err err
 		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
 	}
 	if t.longestPath > pathLimit {
-		return 0, 0, fmt.Errorf("a path has %d bytes, and file systems take %d", t.longestPath, pathLimit)
+		return 0, 0, fmt.Errorf("a path has %d bytes, and file systems allow %d", t.longestPath, pathLimit)
 	}
 	return t.paths, t.depth, nil
 }

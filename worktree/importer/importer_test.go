@@ -186,7 +186,7 @@ func TestRead(t *testing.T) {
 			}
 			return good(p)
 		}},
-		"a size that is a lie": {want: "longer than it says", make: func(p *pack) string {
+		"a size that is a lie": {want: "longer than its header says", make: func(p *pack) string {
 			p.add(typeBlob, 10, make([]byte, 1<<20))
 			return good(p)
 		}},
@@ -246,7 +246,7 @@ func TestRead(t *testing.T) {
 			return p.commit(p.tree("40000", baseTree, ".GIT"), now, base)
 		}},
 		"half a pack":              {want: "unexpected EOF", make: good, edit: func(s string) string { return s[:len(s)-30] }},
-		"more than a pack":         {want: "something follows", make: good, edit: func(s string) string { return s + "x" }},
+		"more than a pack":         {want: "there is more data after", make: good, edit: func(s string) string { return s + "x" }},
 		"a wrong checksum":         {want: "index-pack", make: good, edit: func(s string) string { return s[:len(s)-1] + string([]byte{s[len(s)-1] ^ 1}) }},
 		"no report":                {want: "begins with", make: good, edit: func(s string) string { return s[strings.Index(s, "PACK"):] }},
 		"an endless line":          {want: "too long", make: good, edit: func(string) string { return "ralph 1\nnote " + strings.Repeat("x", 1<<20) }},

@@ -51,7 +51,7 @@ func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 	c := &contents{}
 	if rep.Empty {
 		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-			return nil, errors.Join(errors.New("read the sandbox's report: something follows it"), err, q.Close())
+			return nil, errors.Join(errors.New("read the sandbox's report: there is more data after its end"), err, q.Close())
 		}
 	} else if c, err = q.receive(ctx, r, o); err != nil {
 		return nil, errors.Join(err, q.Close())
@@ -162,7 +162,7 @@ func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 	}
 	for id, at := range c.commits {
 		if at.Before(o.Since.Add(-clockSkew)) {
-			return fmt.Errorf("commit %s is older than the run and not in the history that the run was given", git.Short(id))
+			return fmt.Errorf("commit %s is older than the run, but not in the run's history", git.Short(id))
 		}
 	}
 	return nil

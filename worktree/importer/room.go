@@ -32,7 +32,7 @@ var errRoom = errors.New("no room for it")
 // ExplainSize adds to an ErrTooBig that the free disk space was the limit, if it was lower than the usual caps.
 func ExplainSize(err error, usual Caps, places ...string) error {
 	if bytes, place := Room(places...); errors.Is(err, ErrTooBig) && bytes < usual.WithDefaults().Size {
-		return &roomError{fmt.Errorf("%w (half of what is free in %s, %s, is the most)", err, place, disk.Size(2*bytes))}
+		return &roomError{fmt.Errorf("%w (the limit is half of the free space in %s, which is %s)", err, place, disk.Size(2*bytes))}
 	}
 	return err
 }

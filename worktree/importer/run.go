@@ -32,14 +32,14 @@ func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.W
 		err error
 	}
 	results := make(chan result, 1)
-	reading, stop := context.WithTimeoutCause(ctx, readTimeout, fmt.Errorf("%w: no end after %s", ErrLate, readTimeout))
+	reading, stop := context.WithTimeoutCause(ctx, readTimeout, fmt.Errorf("%w: it did not end within %s", ErrLate, readTimeout))
 	defer stop()
 	go func() {
 		q, err := Read(reading, from, o)
 		_ = from.CloseWithError(err) // always nil
 		results <- result{q, err}
 	}()
-	limit, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fmt.Errorf("%w: no end after %s", ErrLate, scriptTimeout))
+	limit, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fmt.Errorf("%w: it did not end within %s", ErrLate, scriptTimeout))
 	defer cancel()
 	stderr := proc.NewTail(4 << 10)
 	code, err := exec(limit, to, stderr)

@@ -98,7 +98,7 @@ func (s *scanner) scan() (*contents, error) {
 	}
 	count := binary.BigEndian.Uint32(header[8:])
 	if string(header[:4]) != "PACK" || binary.BigEndian.Uint32(header[4:]) != 2 {
-		return nil, errors.New("read the pack: it is none")
+		return nil, errors.New("read the pack: it is not a pack")
 	}
 	if int64(count) > int64(s.caps.Objects) {
 		return nil, fmt.Errorf("%d objects: %w", count, ErrTooBig)
@@ -114,7 +114,7 @@ func (s *scanner) scan() (*contents, error) {
 		return nil, fmt.Errorf("read the pack: %w", err)
 	}
 	if _, err := s.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return nil, errors.Join(errors.New("read the pack: something follows it"), err)
+		return nil, errors.Join(errors.New("read the pack: there is more data after its end"), err)
 	}
 	return c, nil
 }
@@ -152,7 +152,7 @@ func (s *scanner) readObject(c *contents) error {
 		return err
 	}
 	if n, err := s.zlib.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("an object is longer than it says"), err)
+		return errors.Join(errors.New("an object is longer than its header says"), err)
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		}
 		mode, name, _ := bytes.Cut(content[:end], []byte(" "))
 		if len(name) > nameLimit {
-			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…",
+			return nil, fmt.Errorf("a name has %d bytes, and file systems allow %d: %s…",
 				len(name), nameLimit, git.Printable(string(name[:50])))
 		}
 		t.longestName = max(t.longestName, len(name))

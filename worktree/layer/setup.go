@@ -15,7 +15,7 @@ func (s Stores) LowerFolders(name, setup string) (lower, over string, err error)
 	if name != "" {
 		lower = s.Tree(name)
 		if _, err := os.Lstat(lower); errors.Is(err, fs.ErrNotExist) {
-			return "", "", fmt.Errorf("the files that the worktree is laid over are gone: %w", err)
+			return "", "", fmt.Errorf("the lower files of the worktree's overlay are missing: %w", err)
 		}
 	}
 	if _, err := os.Lstat(setup); setup != "" && errors.Is(err, fs.ErrNotExist) {

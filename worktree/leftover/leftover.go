@@ -131,7 +131,7 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 				all = append(all, Leftover{
 					Kind: Elsewhere, Where: folder, Detail: describeBranch(entry), Key: key,
 					Remove: func(ctx context.Context) (string, error) {
-						return "its files stay there; git does not know it any more", s.RemoveEntry(ctx, entry, key)
+						return "its files stay there; git does not list it as a worktree any more", s.RemoveEntry(ctx, entry, key)
 					},
 				})
 			}

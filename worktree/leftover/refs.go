@@ -56,7 +56,7 @@ func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, err
 		return all, ctx.Err()
 	}
 	if err := s.checkConnected(ctx, refs); err != nil {
-		return all, fmt.Errorf("git cannot read refs of your own, so nothing can be said of ralph's: %w", err)
+		return all, fmt.Errorf("git cannot read refs of your own, so ralph's refs cannot be checked: %w", err)
 	}
 	for _, ref := range present {
 		if err := s.checkConnected(ctx, refs, ref); git.Failed(err) {
@@ -100,7 +100,7 @@ func (s Scope) garbledRefs(names ...string) (all []Leftover) {
 				all = append(all, Leftover{
 					Kind:   Ref,
 					Where:  path,
-					Detail: "it holds no name of a commit",
+					Detail: "it does not contain the name of a commit",
 					Key:    s.keyOf(filepath.ToSlash(ref)),
 					Safe:   s.isOld(path),
 					Remove: removeFunc(path),

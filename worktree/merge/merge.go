@@ -151,7 +151,7 @@ func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, ti
 	case err != nil:
 		return fmt.Errorf("look for filters: %w", err)
 	case path != "":
-		return fmt.Errorf("%w would run on %s in %s; if its program is no file of the commits, type: git -C %s merge %s",
+		return fmt.Errorf("%w would run on %s in %s; if its program is not a file of the commits, type: git -C %s merge %s",
 			ErrFiltered, git.Printable(path), dir, git.Quote(dir), tip)
 	}
 	g = g.With(safe...)

@@ -25,7 +25,7 @@ func In(namespace string) (Names, error) {
 	}
 	// Without a namespace, these folders contain the refs themselves.
 	if CheckKey(namespace) != nil || slices.Contains([]string{"work", "wip", "old", "claims"}, namespace) {
-		return Names{}, fmt.Errorf("namespace %q is not valid: only letters, digits, '.', '_' and '-', and no kind of ref", namespace)
+		return Names{}, fmt.Errorf("namespace %q is not valid: only letters, digits, '.', '_' and '-', and not work, wip, old or claims", namespace)
 	}
 	// Branches below "ralph/" would collide with the branch of an issue whose key equals the namespace.
 	return Names{prefix: Own + namespace + "/", Branches: git.Heads + "ralph-" + namespace + "/"}, nil

@@ -18,7 +18,7 @@ const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$
 func credentials(address string, get func(context.Context) (user, secret string, err error)) (func(context.Context) ([]string, error), error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("credentials are for addresses of HTTPS, not %s", git.Printable(address))
+		return nil, fmt.Errorf("credentials are only sent to addresses of HTTPS, not to %s", git.Printable(address))
 	}
 	section := "credential." + u.Scheme + "://" + u.Host + ".helper"
 	fixed := git.HardenedEnv(git.Setting{Name: section}, git.Setting{Name: section, Value: helper})

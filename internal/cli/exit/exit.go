@@ -136,7 +136,7 @@ func Classified(err error) error {
 	var unknown *backlog.UnknownKeyError
 	switch {
 	case errors.As(err, &unknown) && unknown.Gone():
-		return &Error{Status: Incomplete, Err: err, Hint: "`ralph show KEY` has its runs, `ralph diff KEY` what they have left"}
+		return &Error{Status: Incomplete, Err: err, Hint: "`ralph show KEY` shows its runs, `ralph diff KEY` their work"}
 	case errors.As(err, &unknown) && unknown.Nearest != "":
 		return Usagef("%w; did you mean %s?", err, unknown.Nearest)
 	case errors.As(err, &unknown):

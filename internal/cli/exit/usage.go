@@ -126,7 +126,7 @@ func AtMostOne(what string) cobra.PositionalArgs {
 func AtMostOneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && args[0] == "" {
-			return Usagef("the %s of %s is empty; name one, or leave it out", what, cmd.CommandPath())
+			return Usagef("the %s of %s is empty; name one, or remove it", what, cmd.CommandPath())
 		}
 		return AtMostOne(what)(cmd, args)
 	}

@@ -37,7 +37,7 @@ type Options struct{ url, file string }
 func (o *Options) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, "+
 		"postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
-	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
+	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` with the address")
 }
 
 // Member names the database of a fleet, and the repository's project in it.
@@ -80,7 +80,7 @@ func address(a *compose.App, o Options) (where, from string, err error) {
 		return "", "", exit.Usagef("--database-file: %w", err)
 	}
 	if where == "" {
-		return "", "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
+		return "", "", exit.Usagef("--database-file: %s is empty; write postgres://USER@HOST/NAME into it", path)
 	}
 	return where, "--database-file " + path, nil
 }
@@ -199,18 +199,18 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 		})
 	}
 	if len(look.Machines) == 0 {
-		a.UI.Printf("No machine is there.\n")
+		a.UI.Printf("No machines.\n")
 	} else {
 		a.UI.Table(machines)
 	}
 	if role := missingRole(look.Machines); role != "" && len(look.Machines) > 0 {
-		a.UI.Printf("No machine has the role %s: no new issue is begun.\n", role)
+		a.UI.Printf("No machine has the role %s, so no new issue begins.\n", role)
 	}
 	if len(look.Paused) > 0 {
 		a.UI.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
 	}
 	if len(look.Issues) == 0 {
-		a.UI.Printf("No issue is being worked or waits for a machine.\n")
+		a.UI.Printf("No issue is being worked or waiting for a machine.\n")
 		return nil
 	}
 	rows := [][]string{{"PROJECT", "ISSUE", "STATE", "MACHINE"}}
@@ -273,7 +273,7 @@ func (o Options) Hint(err error) error {
 	hint := fleet.Remedy(err)
 	switch {
 	case errors.Is(err, fleet.ErrNewer):
-		hint = "put the newer ralph in place; `ralph version` says which this is"
+		hint = "install the newer ralph; `ralph version` shows this version"
 	case errors.Is(err, fleet.ErrNotMigrated):
 		hint = "prepare it with: " + o.prepare()
 	case errors.Is(err, fleet.ErrIncomplete):

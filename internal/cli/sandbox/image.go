@@ -84,8 +84,8 @@ func newBuildCommand(a *compose.App, parent, use string, f *imageFlags) *cobra.C
 	flags.StringVarP(&f.file, "file", "f", "", "the build `file`")
 	flags.StringVar(&f.tag, "image", "", "the image's `tag` (default: ralph:<repository>-<hash>)")
 	flags.StringArrayVar(&f.args, "build-arg", nil, "`KEY=VALUE` for the build")
-	flags.BoolVar(&f.noCache, "no-cache", false, "build every step anew")
-	flags.BoolVar(&f.pull, "pull", false, "ask the registry for a newer base image")
+	flags.BoolVar(&f.noCache, "no-cache", false, "build without the cache")
+	flags.BoolVar(&f.pull, "pull", false, "pull a newer base image from the registry")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 		}
 		a.UI.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
 		if top, err := a.Top(ctx); err == nil && tag != image.Usual(top, e.Name) {
-			a.UI.Printf("It is not the one of .ralph: runs take it with --image %s, or image: %[1]s in .ralph/config.yaml\n",
+			a.UI.Printf("Runs do not use this image by default: give --image %s, or set image: %[1]s in .ralph/config.yaml\n",
 				screen.CleanLine(tag))
 		}
 		return nil
@@ -164,7 +164,7 @@ func runImage(
 			return &exit.Error{
 				Status: exit.Usage,
 				Err:    err,
-				Hint:   "write one with: ralph init --sandbox " + f.Engine + "; or name yours with --file",
+				Hint:   "create one with: ralph init --sandbox " + f.Engine + "; or name your own with --file",
 			}
 		}
 	} else {
@@ -190,7 +190,7 @@ func runImage(
 	case errors.Is(err, exec.ErrNotFound):
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: "install it, or name another engine with --engine"}
 	case errors.Is(err, image.ErrNoImage):
-		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.Engine, tag)
+		return fmt.Errorf("%s has no image %s: it was removed or never built; name another with --image or --engine", f.Engine, tag)
 	}
 	return err
 }

@@ -31,9 +31,9 @@ func newSandboxLoginCommand(a *compose.App) *cobra.Command {
 		Args:    exit.AtMostOne("service"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runSandboxLogin(cmd, a, f, args) },
 	}
-	cmd.Flags().BoolVar(&f.oauth, "oauth", false, "log in in the browser, for services that have such a login")
+	cmd.Flags().BoolVar(&f.oauth, "oauth", false, "log in through the browser, for services with such a login")
 	cmd.Flags().BoolVar(&f.stdin, "stdin", false, "read the secret from standard input")
-	cmd.Flags().BoolVar(&f.refresh, "refresh", false, "replace a secret that sbx holds")
+	cmd.Flags().BoolVar(&f.refresh, "refresh", false, "replace a secret that sbx has")
 	cmd.MarkFlagsMutuallyExclusive("oauth", "stdin")
 	a.Bind(cmd, 0, "agent", "agent-command")
 	return cmd
@@ -49,7 +49,7 @@ func runSandboxLogin(cmd *cobra.Command, a *compose.App, f loginFlags, args []st
 	case len(args) == 1:
 		service = args[0]
 	case service == "":
-		return exit.Usagef("the agent %q has no service that sbx knows: name one, as in: ralph sandbox login openai", loaded.Config.Agent)
+		return exit.Usagef("agent %q has no service that sbx knows; name one, such as: ralph sandbox login openai", loaded.Config.Agent)
 	}
 	need := sbx.Need{Service: service, OAuth: f.oauth, Refresh: f.refresh}
 	for _, agent := range a.Agents().All() {
@@ -66,7 +66,7 @@ func runSandboxLogin(cmd *cobra.Command, a *compose.App, f loginFlags, args []st
 	if err := p.Ensure(cmd.Context(), need, a.UI.Err); err != nil {
 		return err
 	}
-	a.UI.Printf("sbx holds the secret of %s\n", screen.CleanLine(service))
+	a.UI.Printf("sbx has the secret of %s\n", screen.CleanLine(service))
 	return nil
 }
 
@@ -78,9 +78,9 @@ func readSecret(ctx context.Context, a *compose.App) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the secret from standard input: %w", err)
 	case secret == "":
-		return "", exit.Usagef("there is no secret on standard input; pipe it in, or leave --stdin out")
+		return "", exit.Usagef("no secret on standard input; pipe it in, or remove --stdin")
 	case len(text) > maxSecret || strings.ContainsAny(secret, "\r\n\x00"):
-		return "", exit.Usagef("what is on standard input is no secret: it has more than one line, or more than %d bytes", maxSecret)
+		return "", exit.Usagef("standard input is not a secret: it has more than one line, or more than %d bytes", maxSecret)
 	}
 	return secret, nil
 }

@@ -203,7 +203,7 @@ func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider
 	a.UI.Table(rows)
 	for _, d := range list {
 		if d.Weaker != "" {
-			a.UI.Printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
+			a.UI.Printf("%s isolates less than the others: %s\n", d.Name, d.Weaker)
 		}
 		if d.Why != "" {
 			a.UI.Printf("%s: %s\n", d.Name, screen.CleanLine(d.Why))
@@ -238,7 +238,7 @@ func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider
 func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	if !provider.Capabilities().Isolated() {
 		return &exit.Error{
-			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
+			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so no attack was tried", provider.Name()),
 			Hint: "choose " + compose.StrongerThan(provider.Name()),
 		}
 	}
@@ -273,9 +273,9 @@ func stopped(name string, probes []ProbeData) string {
 			weak++
 		}
 	}
-	text := fmt.Sprintf("%s has stopped %d of %s", name, len(probes)-weak, screen.Plural(len(probes), "attack"))
+	text := fmt.Sprintf("%s stopped %d of %s", name, len(probes)-weak, screen.Plural(len(probes), "attack"))
 	if weak > 0 {
-		text += "; it does not claim to stop the rest"
+		text += "; it is not designed to stop the others"
 	}
 	return text
 }

@@ -69,7 +69,7 @@ func refused(err error) error {
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: "is it a machine of a fleet? name one with the role web"}
 	}
 	if errors.Is(err, attach.ErrNoService) {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "begin one with: ralph serve"}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "start one with: ralph serve"}
 	}
 	answer, is := errors.AsType[*attach.RefusedError](err)
 	if !is {

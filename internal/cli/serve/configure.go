@@ -21,7 +21,7 @@ func (s *serving) configure() (list []service.Project, total int, err error) {
 		return nil, 0, exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
 	}
 	if _, err := os.Stat(s.file); s.file != "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, exit.Usagef("%s: no such file; begin it with: ralph projects add --config %s REPO", s.file, git.Quote(s.file))
+		return nil, 0, exit.Usagef("%s: no such file; create it with: ralph projects add --config %s REPO", s.file, git.Quote(s.file))
 	}
 	top := ""
 	if s.file == "" { // an invalid configuration of the only project ends the command

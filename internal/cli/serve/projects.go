@@ -62,9 +62,9 @@ func NewProjects(a *compose.App) *cobra.Command {
 	}
 	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
 	cmd.AddCommand(list, add,
-		o.onProject("pause", "Start nothing more in a project", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, true) }),
+		o.onProject("pause", "Pause a project: no new run starts", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, true) }),
 		o.onProject("resume", "End the pause of a project", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, false) }),
-		o.onProject("remove", "Remove a project from the file; its repository stays as it is", o.remove))
+		o.onProject("remove", "Remove a project from the file; its repository is not changed", o.remove))
 	return cmd
 }
 
@@ -246,7 +246,7 @@ func (o *projectsOptions) addable(repo, name string) error {
 		case p.Repo == repo:
 			return exit.Usagef("%s is in %s already, as project %s", repo, o.path(), p.Name)
 		case p.Name == name:
-			return exit.Usagef("%s has another project with the name %s; give this one a name: --name NAME", o.path(), name)
+			return exit.Usagef("%s already has a project with the name %s; give this one another: --name NAME", o.path(), name)
 		}
 	}
 	return nil
@@ -262,7 +262,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if len(list) == 1 {
-		return exit.Usagef("%s is the only project of %s; end the service instead, or remove the file", p.Name, o.path())
+		return exit.Usagef("%s is the only project of %s; stop the service instead, or remove the file", p.Name, o.path())
 	}
 	text, err := os.ReadFile(o.path())
 	if err != nil {
@@ -275,7 +275,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 	if err := replaceProjects(o.App, o.path(), changed); err != nil {
 		return err
 	}
-	o.UI.Printf("Removed %s from %s. What ralph keeps of its runs stays.\n", screen.CleanLine(p.Name), o.path())
+	o.UI.Printf("Removed %s from %s. Ralph keeps the records of its runs.\n", screen.CleanLine(p.Name), o.path())
 	return o.says(cmd, "")
 }
 
@@ -288,9 +288,9 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	defer there.Close()
 	switch err := there.Ready(cmd.Context()); {
 	case err == nil:
-		o.UI.Note("the service takes it up within seconds; runs that are on come to their end")
+		o.UI.Note("the service applies this within seconds; current runs continue to their end")
 	case errors.Is(err, attach.ErrNoService) && begin != "":
-		o.UI.Note("%s; begin one with: %s", err, begin)
+		o.UI.Note("%s; start one with: %s", err, begin)
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) error {
 	done := "Resumed %s.\n"
 	if paused {
-		done = "Paused %s: nothing more is started; what is on goes on.\n"
+		done = "Paused %s: no new run starts; current runs continue.\n"
 	}
 	there, err := o.there()
 	if err != nil {
@@ -318,7 +318,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 			err = service.WritePause(file, paused)
 		}
 		if err == nil {
-			o.UI.Note("no service listens at %s: it holds from the next start of one on this machine", screen.CleanLine(o.listen))
+			o.UI.Note("no service listens at %s: this applies from its next start on this machine", screen.CleanLine(o.listen))
 		}
 	}
 	if answer, is := errors.AsType[*attach.RefusedError](err); is && answer.Code == http.StatusNotFound {
@@ -330,7 +330,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		if errors.Is(other, attach.ErrOther) {
 			return refused(other)
 		}
-		return exit.Usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
+		return exit.Usagef("the service has no project %s%s", name, nearestProject(name, has))
 	}
 	if err != nil {
 		return refused(err)

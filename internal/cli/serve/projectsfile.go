@@ -18,7 +18,7 @@ import (
 // The list of projects is edited as text, so that comments, order and all else in the file stay unchanged.
 
 // errNotAList is the error of a list that cannot be edited by lines.
-var errNotAList = errors.New("its projects are not a list with one \"- repo: PATH\" below the other; edit it by hand")
+var errNotAList = errors.New("its projects are not a plain list of \"- repo: PATH\" lines; edit it by hand")
 
 var (
 	projectsKey = pattern.Lazy(`^projects:\s*(#.*)?$`)

@@ -67,7 +67,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 		"systemd (the socket of its unit), or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+
 		config.ListenTokenVariable)
-	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
+	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` that clients may use, such as that of a proxy")
 	o.fleet.flags(cmd)
 	a.Bind(cmd, keys.ForService)
 	return cmd
@@ -155,7 +155,7 @@ func (s *serving) run() error {
 	systemd.send("READY=1")
 	s.watch(hangup)
 	systemd.send("STOPPING=1")
-	s.UI.Note("draining: %s to end; once more kills them", screen.Plural(s.running(), "run"))
+	s.UI.Note("draining: waiting for %s to end; a second signal kills them", screen.Plural(s.running(), "run"))
 	stop := context.AfterFunc(s.Hard, s.service.Kill)
 	defer stop()
 	s.service.Drain()
@@ -208,7 +208,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 		return &exit.Error{
 			Status: exit.Usage,
 			Err:    fmt.Errorf("--listen: %w", err),
-			Hint:   "choose another with --listen HOST:PORT, or --listen none",
+			Hint:   "choose another address with --listen HOST:PORT, or --listen none",
 		}
 	}
 	queue, err := s.queue(ctx)

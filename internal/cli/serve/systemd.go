@@ -71,7 +71,7 @@ const firstSocket = 3
 // because other machines may reach it.
 func handedOver(h compose.Host, token string) (net.Listener, error) {
 	if h.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || h.Getenv("LISTEN_FDS") != "1" {
-		return nil, errors.New("systemd has not handed over one socket; start it by a socket unit")
+		return nil, errors.New("systemd passed no socket, or more than one; start ralph from a socket unit")
 	}
 	unix.CloseOnExec(firstSocket)
 	file := os.NewFile(firstSocket, "socket of systemd")

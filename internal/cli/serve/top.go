@@ -89,7 +89,7 @@ func (t *top) run() (err error) {
 		t.UI.Err.Divert(t.UI.Out) // the lines are this command's result
 		defer t.UI.Err.Divert(nil)
 		if len(runs) == 0 {
-			t.UI.Note("nothing is being worked now; what begins is shown")
+			t.UI.Note("no run is active; new runs appear here")
 		}
 	}
 	ctx, leave := context.WithCancelCause(ctx)

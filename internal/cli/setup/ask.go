@@ -86,7 +86,7 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 				return name, nil
 			}
 		}
-		a.ui.Prompt("  " + strconv.Quote(answer) + " is none of these" + exit.Suggest(answer, names, "", "type a number") + "\n")
+		a.ui.Prompt("  " + strconv.Quote(answer) + " is not in the list" + exit.Suggest(answer, names, "", "type a number") + "\n")
 	}
 }
 
@@ -106,7 +106,7 @@ func (a *asker) text(ctx context.Context, question, note, byDefault string) (str
 
 // shellLine asks for a shell line. An empty answer is the proposed lines.
 func (a *asker) shellLine(ctx context.Context, question string, proposed []string) ([]string, error) {
-	note, byDefault := "Enter: as shown", strings.Join(proposed, " && ")
+	note, byDefault := "Enter: the proposal", strings.Join(proposed, " && ")
 	if byDefault == "" {
 		note = "Enter: none, for now"
 	}

@@ -62,7 +62,7 @@ func NewInit(a *compose.App) *cobra.Command {
 		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: accept all proposals")
 	a.Bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions",
 		"sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
@@ -117,7 +117,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 			a.UI.Printf("\n")
 		}
 		if err = sandbox.BuildImage(a, cmd, choices.Sandbox); err != nil {
-			err = fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
+			err = fmt.Errorf("the files are written, but the image is not built: %w; to try again: ralph image build", err)
 		}
 	}
 	if !a.UI.Quiet { // last, because a build may print more than a screen
@@ -128,7 +128,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 
 func existsAlready(top string) error {
 	if !scaffold.Configured(top) { // not a folder, but something else with that name
-		return exit.Usagef("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
+		return exit.Usagef("%s exists already, but is not a folder; move it away", filepath.Join(top, scaffold.Dir))
 	}
 	return exit.Usagef("%s exists already; edit it, or move %s away to start anew",
 		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))
@@ -222,7 +222,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 	}
 	if !said("skip-permissions") && !named && !compose.Isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
-		if c.SkipPermissions, err = ask.yes(ctx, question, "it can do little unattended otherwise"); err != nil {
+		if c.SkipPermissions, err = ask.yes(ctx, question, "otherwise it can do little unattended"); err != nil {
 			return false, err
 		}
 	}
@@ -285,7 +285,7 @@ func missing(a *compose.App, c scaffold.Choices, yes bool) error {
 	case yes:
 		return exit.Usagef("--yes finds no agent in PATH to propose; give %s", strings.Join(flags, " and "))
 	}
-	return exit.Usagef("there is no terminal to ask on; give %s, or --yes to take what is proposed", strings.Join(flags, " and "))
+	return exit.Usagef("no terminal to ask on; give %s, or --yes to accept all proposals", strings.Join(flags, " and "))
 }
 
 func agentOptions(a *compose.App) []option {
@@ -302,7 +302,7 @@ func sandboxOptions(a *compose.App) []option {
 		o := option{name: name}
 		switch {
 		case name == "auto":
-			o.note = "native; where that does not work, ralph says so and uses no weaker one"
+			o.note = "native; if that does not work here, ralph stops and uses no weaker one"
 		case name == "native":
 			o.note = "on this host, in namespaces: needs no engine and no image"
 		case name == "docker", name == "podman":
@@ -310,7 +310,7 @@ func sandboxOptions(a *compose.App) []option {
 		case name == "sbx":
 			o.note = "a microVM of Docker Sandboxes: needs a Docker login"
 		case name == "landlock":
-			o.note = "on this host, below access rules: weaker than the others"
+			o.note = "on this host, with access rules only: weaker than the others"
 		case !compose.Isolates(name):
 			o.note = "on this host, without isolation"
 		}
@@ -337,8 +337,8 @@ func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 	}
 	inside := slices.Contains(compose.Engines(), c.Sandbox) // the agent is in the image then
 	if inside && refusesRoot(a) {
-		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
-			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
+		next("You are root, but agents in containers do not run as root by default: run ralph as another user, or let ralph copy the files " +
+			"for one with --container-files copy --container-user 1000:1000; both are also keys of your own configuration.")
 	}
 	if p := c.About.Program; p != "" && !inside && a.LookPath(p) == "" {
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
@@ -349,22 +349,24 @@ func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 		}
 	}
 	if len(c.Gate) == 0 {
-		next("Set `gate` in .ralph/config.yaml to the command that tests your project: ralph found none. Without a gate it believes the agent.")
+		next("Set `gate` in .ralph/config.yaml to the command that tests your project: ralph found none. Without a gate ralph believes the agent.")
 	}
 	if !c.SkipPermissions && c.About.Program != "" && !compose.Isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	switch {
 	case c.Example:
-		next("Write an issue: ralph new 'TITLE'. It gets the label %s, without which ralph works no issue; backlog/example.md has none yet.", c.Label)
+		next("Write an issue: ralph new 'TITLE'. It gets the label %s; ralph works only issues with this label. "+
+			"backlog/example.md does not have it yet.", c.Label)
 	case c.Backlog:
 		next("Write an issue: ralph new 'TITLE'.")
 	default:
-		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)",
+		next("Put the label %s on an issue of the project: ralph works only issues with this label. "+
+			"(For a backlog of files: move .ralph away, then ralph init --tracker local.)",
 			c.Label)
 	}
 	if inside && len(c.Tools.Missing) > 0 {
-		next("Write into .ralph/%s how to install %s, which setup or gate runs: ralph knows no package that would do.",
+		next("Write into .ralph/%s how to install %s, which setup or gate runs: ralph knows no package for this.",
 			scaffold.ImageFile(c.Sandbox), strings.Join(c.Tools.Missing, " and "))
 	}
 	if wanted, has := toolchain.OldNode(top, filepath.Join(top, scaffold.Dir, scaffold.ImageFile(c.Sandbox))); inside && wanted != "" {
@@ -374,8 +376,8 @@ func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 	if inside && !built {
 		next("ralph image build       makes the image that agents and checks run in.")
 	}
-	next("Commit .ralph, if you want it in other clones. Here it works without that.")
-	next("ralph doctor            says what is still missing.")
+	next("Commit .ralph to use it in other clones. Here it works without a commit.")
+	next("ralph doctor            shows what is still missing.")
 	next("ralph work --dry-run    shows what would be worked.")
-	next("ralph work              works it.")
+	next("ralph work              works the issues.")
 }

@@ -71,7 +71,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 			}
 		}
 		for _, name := range s.Secret {
-			a.UI.Warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
+			a.UI.Warn(p.Tool + " uses an address with a password, which ralph does not copy: pass it on with agent-env: [" + name + "]")
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
@@ -98,13 +98,13 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 	}
 	if len(named) > 0 {
 		a.UI.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
-			"; add those that you trust to allow, or to allow-private, in config.yaml")
+			"; add those that you trust to allow or allow-private in config.yaml")
 	}
 }
 
 // printChecks prints the proposed values.
 func printChecks(a *compose.App, c scaffold.Choices) {
-	title := "\nIn config.yaml, for you to check:\n"
+	title := "\nCheck these values in config.yaml:\n"
 	var proof []string
 	if c.Provable {
 		proof = []string{"report"}
@@ -142,7 +142,7 @@ func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err 
 				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}
 			if agent.Describe().Program == "" && choice.Agent != c.Agent {
-				return nil, exit.Usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards",
+				return nil, exit.Usagef("--%s: %s needs its program, which no flag can name: add it to config.yaml after init",
 					of.key, choice.Agent)
 			}
 			known := slices.ContainsFunc(list, func(o scaffold.Other) bool { return o.Name == choice.Agent })

@@ -43,7 +43,7 @@ func hasBacklog(top string) bool {
 // place asks where the issues are, in a clone of a forge's project.
 func (a *asker) place(ctx context.Context, forge, folder tracker.Descriptor, c *scaffold.Choices) error {
 	answer, err := a.choose(ctx, "Where are the issues?", []option{
-		{name: forge.Name, note: forge.Summary + ", the one that this is a clone of"},
+		{name: forge.Name, note: forge.Summary + ", the project of this clone"},
 		{name: folder.Name, note: folder.Summary},
 	})
 	if err != nil {

@@ -59,7 +59,7 @@ func runTrust(cmd *cobra.Command, a *compose.App, f trustFlags) error {
 	}
 	file := screen.CleanLine(filepath.Join(top, config.File))
 	if len(values) == 0 {
-		a.UI.Note("there is nothing to trust: %s sets nothing that needs your consent", file)
+		a.UI.Note("nothing to accept: %s sets nothing that needs your consent", file)
 		return nil
 	}
 	if f.hash {
@@ -75,10 +75,10 @@ func runTrust(cmd *cobra.Command, a *compose.App, f trustFlags) error {
 		return err
 	}
 	if before.Hash() == values.Hash() {
-		printGuarded(a, "You have accepted this of "+file, before, values)
+		printGuarded(a, "Accepted values of "+file, before, values)
 		return nil
 	}
-	title := file + " sets what needs your consent"
+	title := file + " sets values that need your consent"
 	if len(before) > 0 {
 		title = file + " has changed since you accepted it"
 	}
@@ -89,7 +89,7 @@ func runTrust(cmd *cobra.Command, a *compose.App, f trustFlags) error {
 	if err := store.Trust(top, values); err != nil {
 		return err
 	}
-	a.UI.Note("accepted; take it back with: ralph trust --revoke")
+	a.UI.Note("accepted; to withdraw: ralph trust --revoke")
 	return nil
 }
 
@@ -99,7 +99,7 @@ func consent(a *compose.App, cmd *cobra.Command, f trustFlags) error {
 		return nil
 	}
 	if !a.Host.Interactive {
-		return exit.Usagef("there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes")
+		return exit.Usagef("no terminal to ask on; if you have read this and agree, accept it with: ralph trust --yes")
 	}
 	ctx := cmd.Context()
 	yes, err := newAsker(ctx, a.UI, a.Host.Stdin).yes(ctx, "Do you accept this?", "it acts on this host, with your rights")
@@ -122,9 +122,9 @@ func revokeTrust(a *compose.App, top string) error {
 	case err != nil:
 		return err
 	case had:
-		a.UI.Note("forgotten: nothing is accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
+		a.UI.Note("withdrawn: no values of %s are accepted any more", screen.CleanLine(filepath.Join(top, config.File)))
 	default:
-		a.UI.Note("nothing was accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
+		a.UI.Note("no values of %s were accepted", screen.CleanLine(filepath.Join(top, config.File)))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func printGuarded(a *compose.App, title string, before, values trust.Values) {
 		}
 		more := ""
 		if c.Before != nil && c.After != nil && c.Before.Shown == c.After.Shown {
-			more = " (another one)" // the difference is hidden
+			more = " (another value)" // the difference is hidden
 		}
 		if c.Before != nil {
 			line("-", screen.Red, c.Before, "")

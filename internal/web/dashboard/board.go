@@ -62,9 +62,9 @@ type column struct {
 func columns() []column {
 	return []column{
 		{State: service.IssueReady, Name: "Ready", Hint: "in the order in which they are worked"},
-		{State: service.IssueWaiting, Name: "Waiting", Hint: "go on by themselves"},
-		{State: service.IssueNeedsHuman, Name: "Needs you", Hint: "a person is next"},
-		{State: service.IssueLeftOut, Name: "Left out", Hint: "do not qualify"},
+		{State: service.IssueWaiting, Name: "Waiting", Hint: "continue by themselves"},
+		{State: service.IssueNeedsHuman, Name: "Needs you", Hint: "wait for a person"},
+		{State: service.IssueLeftOut, Name: "Left out", Hint: "do not qualify for ralph"},
 	}
 }
 

@@ -205,7 +205,7 @@ func TestBoardOld(t *testing.T) {
 	f.mu.Unlock()
 	f.unread = make(chan struct{})
 	_, body := get(t, page)
-	for _, want := range []string{"The backlog is being read again. What is below is as of ", "1 min ", " s ago", "its run has ended (succeeded)", `http-equiv="refresh"`} {
+	for _, want := range []string{"The backlog is being read again. This page shows it as of ", "1 min ", " s ago", "its run has ended (succeeded)", `http-equiv="refresh"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
 		}

@@ -184,7 +184,7 @@ func (p *Pages) projectName(name string) string {
 var (
 	errNoRun  = errors.New("there is no such run")
 	errNoPage = errors.New("there is no such page")
-	errForm   = errors.New("the form is not one of this service, or of before it was started again: load the page again")
+	errForm   = errors.New("the form is from another service, or from before a restart: reload the page")
 	errBusy   = errors.New("too many logs are being read; try again in a moment")
 )
 

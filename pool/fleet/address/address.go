@@ -12,11 +12,11 @@ import (
 // Wrong describes the error in an address. It does not use the driver's text, which may quote a part of the password.
 func Wrong(err error) string {
 	for _, known := range [][2]string{
-		{"failed to parse as URL", "it is no valid URL; in a password write % as %25, and / as %2F"},
-		{"failed to parse as keyword/value", "it is neither like postgres://USER@HOST/NAME nor like host=HOST user=USER dbname=NAME"},
-		{"invalid port", "its port is no number from 1 to 65535; in a password write / as %2F"},
+		{"failed to parse as URL", "it is not a valid URL; in a password write % as %25, and / as %2F"},
+		{"failed to parse as keyword/value", "it must look like postgres://USER@HOST/NAME or host=HOST user=USER dbname=NAME"},
+		{"invalid port", "its port is not a number from 1 to 65535; in a password write / as %2F"},
 		{"failed to configure TLS", "its sslmode is unknown, or a file that it names for TLS cannot be read"},
-		{"failed to read service", "its service is in no service file that can be read"},
+		{"failed to read service", "no readable service file defines its service"},
 	} {
 		if strings.Contains(err.Error(), "`: "+known[0]) {
 			return known[1]
@@ -26,7 +26,7 @@ func Wrong(err error) string {
 	if m := wrongKey.FindStringSubmatch(err.Error()); m != nil {
 		return "its " + m[1] + " has no valid value"
 	}
-	return "it is not like postgres://USER@HOST/NAME, or names a file that cannot be read"
+	return "it does not look like postgres://USER@HOST/NAME, or names a file that cannot be read"
 }
 
 // Passwords holds all passwords that an address has had. It is safe for concurrent use.

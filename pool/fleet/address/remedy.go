@@ -14,22 +14,22 @@ func Remedy(err error) string {
 	switch {
 	case ok:
 	case err != nil && strings.HasSuffix(strings.TrimSpace(err.Error()), noTLS): // otherwise the driver continued without TLS
-		return "its address asks for TLS, which the server does not have: turn it on there (ssl = on), " +
-			"or set sslmode=disable in the address where nobody else reads the network"
+		return "the address requires TLS, which the server does not offer: enable it there (ssl = on), " +
+			"or, on a network that nobody else can read, set sslmode=disable in the address"
 	default:
 		return ""
 	}
 	return map[string]string{
-		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
-		"28000": "it has no such role, or its pg_hba.conf does not let it in from this machine",
-		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
-		"3D000": "make it with: createdb --owner USER NAME",
-		"3F000": "make the schema that search_path names: CREATE SCHEMA NAME AUTHORIZATION USER",
+		"25006": "it is read-only, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
+		"28000": "it has no such role, or its pg_hba.conf does not let that role connect from this machine",
+		"28P01": "the password is wrong; it comes from the address, PGPASSWORD or ~/.pgpass",
+		"3D000": "create it with: createdb --owner USER NAME",
+		"3F000": "create the schema that search_path names: CREATE SCHEMA NAME AUTHORIZATION USER",
 		"42501": "use the role that owns the database and ralph's tables (createdb --owner USER NAME), " +
 			"or have the owner GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES and USAGE ON ALL SEQUENCES of the schema",
-		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
-		"57014": "it has cancelled what ralph asked, for its statement_timeout or a person; try again",
-		"57P03": "it takes no connections yet: it starts, stops or recovers; try again in a moment",
+		"53300": "it accepts no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
+		"57014": "it cancelled the query: a person did, or its statement_timeout is too short; try again",
+		"57P03": "it accepts no connections now: it is starting, stopping or recovering; try again in a moment",
 	}[e.Code]
 }
 

@@ -116,7 +116,7 @@ func TestOutageIsTheFleetsLine(t *testing.T) {
 	}
 	f.Stop()
 	for len(got) > 0 {
-		if text := <-got; text != "the database is away; what is being worked goes on" {
+		if text := <-got; text != "the database is unavailable; active runs continue" {
 			t.Errorf("logged %q", text)
 		}
 	}

@@ -151,7 +151,7 @@ func unpack(content []byte, dir string) error {
 		left, files = left-h.Size, files-1
 		plainName := h.Name == filepath.Base(h.Name) && filepath.IsLocal(h.Name) && !strings.ContainsRune(h.Name, '\\')
 		if h.Typeflag != tar.TypeReg || !plainName || left < 0 || files < 0 {
-			return fmt.Errorf("it has %q, which no run leaves", h.Name)
+			return fmt.Errorf("it contains %q, which no run writes", h.Name)
 		}
 		f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {

@@ -24,7 +24,7 @@ const making = ".making-"
 // then dir is empty.
 func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err error) {
 	if run != filepath.Base(run) || !filepath.IsLocal(run) {
-		return "", fmt.Errorf("%q is no run", run)
+		return "", fmt.Errorf("%q is not a run", run)
 	}
 	dir = filepath.Join(c.Dir, run)
 	now := time.Now()

@@ -226,6 +226,6 @@ func (s *Store) find(ctx context.Context, where string, args ...any) ([]journal.
 // leaveOut logs an unreadable record, once. The record stays in the database, because another version may have written it.
 func (s *Store) leaveOut(run string, err error) {
 	if _, known := s.damaged.LoadOrStore(run, true); !known && s.Log != nil {
-		s.Log.Warn("record of a run is damaged, and left out", "project", s.Project, "run", run, "error", err)
+		s.Log.Warn("record of a run is damaged and skipped", "project", s.Project, "run", run, "error", err)
 	}
 }

@@ -122,7 +122,7 @@ func TestFolderMissing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none")
 	_, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"), nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "; make its folder first: mkdir -p "+dir) {
+	if err == nil || !strings.HasSuffix(err.Error(), "; create its folder first: mkdir -p "+dir) {
 		t.Errorf("error %v", err)
 	}
 }

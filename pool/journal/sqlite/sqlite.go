@@ -125,7 +125,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return e.err.Error() + "; it is damaged: move it away, it holds history only"
+	return e.err.Error() + "; it is damaged: move it away; it only contains history"
 }
 
 // Unwrap returns the cause.
@@ -169,9 +169,9 @@ func placeAdvice(path string) string {
 		return "; it is a folder: move it away"
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-		return "; make its folder first: mkdir -p " + filepath.Dir(path)
+		return "; create its folder first: mkdir -p " + filepath.Dir(path)
 	}
-	return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
+	return "; check whether its file system is full or read-only: df " + filepath.Dir(path)
 }
 
 func (s *Store) migrate(ctx context.Context) error {

@@ -37,7 +37,7 @@ func (c Config) wrong() (list []error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(budgets)) {
 		b := budgets[name]
-		least(name, b.Tokens >= 0 && b.CostUSD >= 0 && !math.IsInf(b.CostUSD, 1), "have numbers from 0 on; 0 is no limit")
+		least(name, b.Tokens >= 0 && b.CostUSD >= 0 && !math.IsInf(b.CostUSD, 1), "not have negative numbers; 0 means no limit")
 	}
 	for n, v := range c.Env { // the value may be a secret, so errors leave it out
 		if strings.Index(v, "=") < 1 || strings.ContainsRune(v, 0) {
@@ -47,7 +47,7 @@ func (c Config) wrong() (list []error) {
 	inside := func(name string, paths []string) {
 		for _, path := range paths {
 			if !filepath.IsLocal(path) || path == "." {
-				say("%s: %q is no path inside the checkout", name, path)
+				say("%s: %q is not a path inside the checkout", name, path)
 			}
 		}
 	}

@@ -34,19 +34,19 @@ func CheckLabels(l Labels, require, exclude []string) error {
 		case strings.TrimSpace(a.label) == "":
 			say("Labels.%s is blank", a.name)
 		case among(require, a.label):
-			say("Labels.%s is %q, as is a label of Require; choose another", a.name, a.label)
+			say("Labels.%s is %q, which is also in Require; choose another", a.name, a.label)
 		case a.excludes && among(exclude, a.label):
-			say("Labels.%s is %q, as is a label of Exclude; choose another", a.name, a.label)
+			say("Labels.%s is %q, which is also in Exclude; choose another", a.name, a.label)
 		}
 		for _, b := range own[:n] {
 			if tracker.SameLabel(a.label, b.label) {
-				say("Labels.%s is %q, as is Labels.%s; choose another", a.name, a.label, b.name)
+				say("Labels.%s and Labels.%[3]s are both %[2]q; choose another", a.name, a.label, b.name)
 			}
 		}
 	}
 	for _, label := range exclude {
 		if among(require, label) {
-			say("Exclude has %q, as has Require: no issue would be worked", label)
+			say("Require and Exclude both have %q: no issue would be worked", label)
 		}
 	}
 	if among(require, "") {

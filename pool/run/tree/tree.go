@@ -36,7 +36,7 @@ func (m *Maker) Base(ctx context.Context, others ...string) (base worktree.Base,
 	there, err = c.Repo.RemoteTips(ctx, append(others, branch)...)
 	tip := there[branch]
 	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.Into(base.Name, remote) == branch {
-		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it",
+		err = fmt.Errorf("%w: %s has no branch %s, which the request would go into; set `base` to a branch that it has, or push this one",
 			worktree.ErrRemote, remote, branch)
 	}
 	if err != nil || tip == "" {

@@ -28,7 +28,7 @@ func refusalOf(err error, c Command) Refusal {
 	case errors.Is(err, fs.ErrPermission):
 		r.Reason = ReasonDenied
 	case errors.Is(err, unix.E2BIG):
-		r.Text += "; long text belongs on its standard input"
+		r.Text += "; pass long text on its standard input"
 	}
 	return r
 }

@@ -36,7 +36,7 @@ const (
 	Invisible      Reason = "not found, or the token may not see it"
 	SwitchedOff    Reason = "it was deleted, or is switched off for this project"
 	Moved          Reason = "the project has moved"
-	Diverted       Reason = "the answer leads out of the API"
+	Diverted       Reason = "the answer redirects to an address outside of the API"
 	Archived       Reason = "the project is archived"
 	Invalid        Reason = "the forge does not accept it"
 	Blocked        Reason = "the project is blocked"
@@ -247,7 +247,7 @@ func noAnswerFailure(r *http.Request, err error) error {
 		f.Reason, f.Detail = Unreadable, err.Error()
 		f.Hint = "if it stays so, check that the address is the API of a supported version"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		f.Detail = "the answer was cut"
+		f.Detail = "the answer is incomplete"
 	case errors.As(err, &op) && op.Op == "dial":
 		f.Reason, f.Uncertain = NoConnection, false
 		f.Detail = "no connection to " + r.URL.Host + " (" + oneLine(op.Err.Error()) + ")"
@@ -262,7 +262,7 @@ func redirectFailure(r *http.Request, to *url.URL) error {
 	f := failure(r)
 	f.Reason, f.Action, f.Uncertain = Diverted, Stop, false
 	f.Detail = string(Diverted) + ", to " + oneLine(to.Scheme+"://"+to.Host+to.EscapedPath())
-	f.Hint = "check the forge's address, and whether a login page or a proxy stands before it"
+	f.Hint = "check the forge's address, and whether a login page or a proxy is in front of it"
 	return f
 }
 

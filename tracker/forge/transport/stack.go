@@ -138,7 +138,7 @@ func authorities(file string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read the CA file %s: it holds no PEM certificate", file)
+		return nil, fmt.Errorf("read the CA file %s: it contains no PEM certificate", file)
 	}
 	return pool, nil
 }

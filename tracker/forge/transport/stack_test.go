@@ -291,7 +291,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, c := range map[string]Config{
 		`use "forge.example" as the forge's address: want https://HOST/…`:   {BaseURL: "forge.example"},
 		`use "http://forge.example" as the forge's address: want https, or`: {BaseURL: "http://forge.example"},
-		"it holds no PEM certificate":                                       {BaseURL: "https://forge.example", CAFile: empty},
+		"it contains no PEM certificate":                                    {BaseURL: "https://forge.example", CAFile: empty},
 		"read the CA file":                                                  {BaseURL: "https://forge.example", CAFile: "/nonexistent"},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {

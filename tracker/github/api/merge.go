@@ -65,7 +65,7 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 	case err != nil:
 		return "", err
 	case m.Pull.Head != commit:
-		return "the request's head is not what has been checked", nil
+		return "the request's head is not the commit that was checked", nil
 	}
 	if why := m.blockedReason(); why != "" {
 		return why, g.cancelMerge(ctx, m)
