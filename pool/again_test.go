@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A run of hours keeps no failed issue waiting: the sweep that it keeps on works that one again.
+// A failed issue does not wait for a long run: the running sweep works it again.
 func TestSweepWorksAFailedIssueAgain(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)

@@ -57,7 +57,7 @@ func TestPolicyBeforeARunGoesOn(t *testing.T) {
 	}
 }
 
-// The failure of a host command has the line that tells the cause, which is not always the last.
+// The failure of a host command has the line that states the cause, which is not always the last one.
 func TestFailureOfAHostCommand(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -60,7 +60,7 @@ func TestMissingPart(t *testing.T) {
 	}
 }
 
-// What a plan has asks the remote once before its agent begins: for base and branch, after the claim.
+// A planned run asks the remote once before its agent begins: for base and branch, after the claim.
 func TestWorkPlannedAsksTheRemoteOnce(t *testing.T) {
 	t.Parallel()
 	for _, gate := range [][]string{nil, {"true"}} {
@@ -88,7 +88,7 @@ func TestWorkPlannedAsksTheRemoteOnce(t *testing.T) {
 	}
 }
 
-// Where the remote has no base for a request, the run ends before its agent begins, and gives the claim back.
+// If the remote has no base for a request, the run ends before its agent begins, and releases the claim.
 func TestWorkPlannedWithoutBase(t *testing.T) {
 	t.Parallel()
 	for _, gate := range [][]string{nil, {"true"}} {

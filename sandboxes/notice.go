@@ -40,7 +40,7 @@ func PIDsNotice(processes, most int) Notice {
 	return killed(processes, ProcessLimit, fmt.Sprintf("the process limit of %d", most))
 }
 
-// PIDsReached says that there were as many processes as the limit allows: the kernel refuses more, and kills none.
+// PIDsReached reports that the process limit was reached. The kernel then refuses new processes, and kills none.
 func PIDsReached(most int) Notice {
 	return Notice{Text: fmt.Sprintf("the process limit of %d was reached", most), About: About{Cause: ProcessLimit}}
 }

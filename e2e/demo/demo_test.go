@@ -45,7 +45,7 @@ func TestEveryCheckFailsAtFirst(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if out, err := p.run(t.Context(), p.repo(), "sh", "checks/run.sh", ""); err != nil || out != "" { // the gate on main, which is of no issue
+	if out, err := p.run(t.Context(), p.repo(), "sh", "checks/run.sh", ""); err != nil || out != "" { // the gate on main, without an issue
 		t.Errorf("no issue: %v, %q", err, out)
 	}
 	out, err := p.run(t.Context(), p.repo(), "sh", "checks/run.sh")

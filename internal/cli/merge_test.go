@@ -112,7 +112,7 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 	if got.status != exit.Incomplete || strings.Contains(got.stderr, "b  started") || !strings.Contains(got.stderr, "b is not merged: rebase ralph/b onto m") {
 		t.Errorf("once more: %+v", got)
 	}
-	m.git(t, "branch", "-f", "ralph/b", "ralph/c") // as a person would who has solved it
+	m.git(t, "branch", "-f", "ralph/b", "ralph/c") // like a person who has resolved the conflict
 	if got := m.run(t, nil, append(own, "merge", "--all")...); strings.Contains(got.stderr, "not merged") {
 		t.Errorf("solved: %+v", got)
 	}

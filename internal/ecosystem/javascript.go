@@ -116,10 +116,10 @@ func jsProgram(name string) Image {
 	return Image{Lines: []string{"npm install --global " + name + " && npm cache clean --force"}}
 }
 
-// jsVersion is a version as package.json may name it: nothing else gets into a shell line.
+// jsVersion matches a version in package.json. No other text may become part of a shell line.
 var jsVersion = pattern.Lazy(`^\d+(\.\d+){0,2}(-[0-9A-Za-z.-]+)?$`)
 
-// pinnedProgram is a program that npm has, in the version that packageManager names.
+// pinnedProgram is an npm program in the version that packageManager pins.
 func pinnedProgram(name string) Image {
 	i := jsProgram(name)
 	i.PinFile, i.Pinned = "package.json", func(text []byte) []string {
@@ -128,7 +128,7 @@ func pinnedProgram(name string) Image {
 			return nil
 		}
 		version, is := strings.CutPrefix(project.PackageManager, name+"@")
-		version, _, _ = strings.Cut(version, "+") // a digest, which npm does not take
+		version, _, _ = strings.Cut(version, "+") // npm accepts no digest
 		if !is || !jsVersion().MatchString(version) {
 			return nil
 		}

@@ -305,7 +305,7 @@ func TestBoardUnlabelled(t *testing.T) {
 	}
 }
 
-// What is ready and was worked before may be begun anew. Another try is what comes next anyway.
+// A ready issue that was worked before may start fresh. It has no retry, because it is about to be worked anyway.
 func TestReadyIssueMayStartFresh(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 2)
@@ -314,7 +314,7 @@ func TestReadyIssueMayStartFresh(t *testing.T) {
 	s, w := start(t, 0, p)
 	w.Until(t, "p", journal.EventEnded, 1)
 	w.Until(t, "p", journal.EventStarted, 2)
-	p.Issue("task-1", "Said better") // which ends its wait
+	p.Issue("task-1", "Said better") // ends its wait
 	p.Issue("task-3", "New")
 	fresh := map[string]bool{}
 	servicetest.Eventually(t, func() bool {
@@ -330,7 +330,7 @@ func TestReadyIssueMayStartFresh(t *testing.T) {
 	}
 }
 
-// The sample of the format is called one, as elsewhere.
+// The sample issue is called a sample, as in the CLI.
 func TestBoardKnowsTheSample(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 0)

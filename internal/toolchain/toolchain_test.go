@@ -324,7 +324,7 @@ func TestProvable(t *testing.T) {
 	}
 }
 
-// A project that pins its pnpm gets that one: another would fetch it at each start, or refuse.
+// A project that pins its pnpm gets this version: another one would fetch it at each start, or refuse to run.
 func TestImageHasThePinnedProgram(t *testing.T) {
 	t.Parallel()
 	for pin, want := range map[string]string{

@@ -73,7 +73,7 @@ type Merger struct {
 	Interrupt <-chan struct{} // asks the checks to end; may be nil
 
 	tries int
-	said  []string // of branches that do not fit the others
+	said  []string // messages about branches that cannot be merged with the others
 }
 
 // Stack is a list of branches merged on top of each other. No ref holds its commits yet.

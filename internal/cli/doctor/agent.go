@@ -53,7 +53,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	if provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
 		d.inside = program
 		if slices.ContainsFunc(options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
-			d.inside = "" // it may be anywhere
+			d.inside = "" // the program may be in any of its folders
 		}
 		if agent.Describe().Program != "" {
 			d.login(ctx, p, agent, provider, len(p.Fallback) == 0)

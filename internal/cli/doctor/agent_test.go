@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// That this host has an agent's program says nothing about an image.
+// An agent's program on this host does not prove that an image has it.
 func TestAgentInTheSandbox(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

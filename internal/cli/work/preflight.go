@@ -38,7 +38,7 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	}
 	c := provider.Capabilities()
 	if !c.Isolated() || c.OwnEgress {
-		return nil, nil //nolint:nilnil // nobody has looked
+		return nil, nil //nolint:nilnil // unknown
 	}
 	mounts, err := a.Mounts(p)
 	if err != nil {

@@ -112,7 +112,7 @@ func TestEnoughFiles(t *testing.T) {
 	}
 }
 
-// A program of the worktree's own is looked for by nobody: the sandbox of a check has an empty one.
+// A program in the worktree is not looked for: the worktree of a preflight check is empty.
 func TestProgramIsLookedForInTheSandbox(t *testing.T) {
 	t.Parallel()
 	box, err := sandboxes.NewNone(sandboxes.NoneConfig{Env: []string{"PATH=/usr/bin:/bin"}}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
