@@ -18,8 +18,7 @@ import (
 
 // Options configures a Remote.
 type Options struct {
-	Name    string    // empty: there is no remote
-	Objects git.Store // of the clone
+	Name string // empty: there is no remote
 	// Credentials returns user name and secret over HTTPS, and is called for each command; nil: the user's own credential
 	// helpers apply.
 	Credentials func(ctx context.Context) (user, secret string, err error)
@@ -32,13 +31,12 @@ type Remote struct {
 	RemoteGit git.Runner // may talk to the remote
 	git       git.Runner
 	name      string
-	objects   git.Store // of the clone
 }
 
 // Open makes a Remote for the clone that here is pinned to. Its commands run in the checkout at top, because a remote's
 // relative path starts there.
 func Open(ctx context.Context, local git.Runner, top string, o Options) (*Remote, error) {
-	r := &Remote{git: local, name: o.Name, objects: o.Objects}
+	r := &Remote{git: local, name: o.Name}
 	if o.Name == "" {
 		return r, nil
 	}
@@ -91,9 +89,6 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 				continue
 			}
 			tips[b] = tip
-			if r.objects.Has(tip) {
-				continue
-			}
 			here, err := r.git.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
 			if err != nil && !git.Failed(err) {
 				return nil, err
