@@ -23,9 +23,9 @@ import (
 
 type projectBody struct {
 	Name        string     `json:"name"`
-	Repo        string     `json:"repo" doc:"Folder of the repository; empty while the project has never been opened."`
+	Repo        string     `json:"repo" doc:"Folder of the repository; empty until the project was first opened."`
 	State       string     `json:"state" enum:"starting,broken,paused,working,waiting,draining"`
-	Problem     string     `json:"problem,omitempty" doc:"What is wrong, in one line."`
+	Problem     string     `json:"problem,omitempty" doc:"The problem, in one line."`
 	Parallel    int        `json:"parallel"`
 	PollSeconds float64    `json:"poll_seconds"`
 	Running     []runBody  `json:"running"`
@@ -45,15 +45,15 @@ type issueBody struct {
 	URL    string   `json:"url,omitempty"`
 	Labels []string `json:"labels"`
 	State  string   `json:"state" enum:"running,ready,waiting,needs-human,needs-info,left-out"`
-	Code   string   `json:"code,omitempty" doc:"The kind of reason; the set is open."`
+	Code   string   `json:"code,omitempty" doc:"The kind of reason; new kinds may be added."`
 	Reason string   `json:"reason,omitempty"`
-	Run    string   `json:"run,omitempty" doc:"The run that is on, or that is the reason; the latest one where the issue does not qualify."`
+	Run    string   `json:"run,omitempty" doc:"The active run, or the run that is the reason; the latest run if the issue is ready or does not qualify."`
 }
 
 type issuesBody struct {
-	Issues   []issueBody `json:"issues" doc:"Those that are on, then those that are ready in the order in which they are worked, then the rest."`
-	Problems []string    `json:"problems" doc:"What could not be read."`
-	At       time.Time   `json:"at,omitzero" doc:"When the backlog was read. Absent: not yet."`
+	Issues   []issueBody `json:"issues" doc:"Active issues, then ready ones in the order in which ralph works them, then the rest."`
+	Problems []string    `json:"problems" doc:"Parts of the backlog that could not be read."`
+	At       time.Time   `json:"at,omitzero" doc:"When the backlog was read; absent: not yet."`
 }
 
 type usageBody struct {
@@ -61,9 +61,9 @@ type usageBody struct {
 	Output     int64   `json:"output"`
 	CacheRead  int64   `json:"cache_read"`
 	CacheWrite int64   `json:"cache_write"`
-	CostUSD    float64 `json:"cost_usd,omitzero" doc:"US dollars, as the agent reports them or at the known prices; absent: not known."`
-	Estimated  int64   `json:"estimated,omitempty" doc:"How many of the tokens, or their costs, are an estimate; absent: none."`
-	Unpriced   int64   `json:"unpriced,omitempty" doc:"How many of the tokens are of models without a known price: cost_usd lacks them; absent: none."`
+	CostUSD    float64 `json:"cost_usd,omitzero" doc:"US dollars, as reported by the agent or at known prices; absent: unknown."`
+	Estimated  int64   `json:"estimated,omitempty" doc:"Number of tokens that are estimated, or whose cost is; absent: none."`
+	Unpriced   int64   `json:"unpriced,omitempty" doc:"Number of tokens of models without a known price, which cost_usd lacks; absent: none."`
 }
 
 type runBody struct {
@@ -74,8 +74,8 @@ type runBody struct {
 	State      string             `json:"state" doc:"running, died, unfinished, or the outcome."`
 	Reason     string             `json:"reason,omitempty"`
 	Stage      string             `json:"stage"`
-	Machine    string             `json:"machine,omitempty" doc:"The host that works it, or has worked it, where that is another."`
-	Doing      string             `json:"doing,omitempty" doc:"What its agent or ralph does there."`
+	Machine    string             `json:"machine,omitempty" doc:"The host of the run, if it is another one."`
+	Doing      string             `json:"doing,omitempty" doc:"What the agent or ralph is doing."`
 	Attempt    int                `json:"attempt"`
 	Agent      string             `json:"agent,omitempty"`
 	Model      string             `json:"model,omitempty"`
@@ -98,8 +98,8 @@ type runsBody struct {
 }
 
 type retryBody struct {
-	Until  *time.Time `json:"until,omitempty" doc:"When the first of the issue's agents is expected back: until then no sweep works it. Absent: it is worked now."`
-	Reason string     `json:"reason,omitempty" doc:"What the agents wait for."`
+	Until  *time.Time `json:"until,omitempty" doc:"When the first of the issue's agents is expected to be available; no sweep works the issue before. Absent: now."`
+	Reason string     `json:"reason,omitempty" doc:"Why the agents are unavailable."`
 }
 
 // body is a response with a body; huma requires a struct.
@@ -228,7 +228,7 @@ func newIssuesBody(board service.Board, status service.Status) issuesBody {
 type stopInput struct {
 	Project string `path:"project" maxLength:"64"`
 	Issue   string `path:"issue" maxLength:"255"`
-	Run     string `query:"run" maxLength:"255" doc:"End this run only, and refuse to when it is over. Default: whichever is on."`
+	Run     string `query:"run" maxLength:"255" doc:"End only this run; an error if it has ended. Default: the active run."`
 }
 
 func (a api) stop(ctx context.Context, in *stopInput) (*struct{}, error) {
@@ -238,7 +238,7 @@ func (a api) stop(ctx context.Context, in *stopInput) (*struct{}, error) {
 type retryInput struct {
 	Project string `path:"project" maxLength:"64"`
 	Issue   string `path:"issue" maxLength:"255"`
-	Fresh   bool   `query:"fresh" doc:"Begin at the base; the earlier work is left out."`
+	Fresh   bool   `query:"fresh" doc:"Start from the base, without the earlier work."`
 }
 
 func (a api) retry(ctx context.Context, in *retryInput) (*body[retryBody], error) {

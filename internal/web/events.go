@@ -27,8 +27,8 @@ const (
 type eventsInput struct {
 	Project string `path:"project" maxLength:"64"`
 	Run     string `path:"run" maxLength:"255"`
-	After   int64  `query:"after" minimum:"0" doc:"The same, for a client that has not had an event yet; Last-Event-ID is stronger."`
-	Last    int64  `header:"Last-Event-ID" minimum:"0" doc:"The id of the last event that the client has; the stream goes on after it."`
+	After   int64  `query:"after" minimum:"0" doc:"The same, for a client that has received no event yet; Last-Event-ID overrides it."`
+	Last    int64  `header:"Last-Event-ID" minimum:"0" doc:"The id of the last event that the client has; the stream continues after it."`
 }
 
 // registerEvents adds the stream of a run's events. It reads the events from disk, so that the stream works for runs that
