@@ -37,8 +37,8 @@ Several branches are merged in one step, after one run of the gate on all of the
 until it has found the branch that fails; that one stays, and the others are merged. A branch that changes its own checks is
 merged alone, after the others.
 
---all skips branches that a review has not accepted, branches that change their own checks, and issues that were edited since
-their run began. Look at these and name them.`
+--all skips branches that a review has not accepted, branches that change their own checks, branches that conflicted and have
+not changed since, and issues that were edited since their run began. Look at these and name them.`
 
 // mergeFlags are the flags that select branches to merge.
 type mergeFlags struct{ all, unfinished, edited bool }
