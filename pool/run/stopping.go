@@ -75,14 +75,14 @@ func (s *stopping) forSaving(ctx context.Context) (context.Context, context.Canc
 	return s.ending.Hurried(ctx)
 }
 
-// forPreparing is forRemote for the time before there is any work: the context also ends as soon as the run is asked to end.
+// forPreparing is like forRemote, for the time before there is any work: the context also ends as soon as the run is asked to end.
 func (s *stopping) forPreparing(ctx context.Context) (context.Context, context.CancelFunc) {
 	asked, cancel := s.untilAsked(ctx)
 	limited, free := s.forRemote(asked)
 	return limited, func() { free(); cancel() }
 }
 
-// forRelease is forSaving for releasing the claim, and waits no longer than forRemote.
+// forRelease is like forSaving, for the release of the claim, and waits no longer than forRemote.
 func (s *stopping) forRelease(ctx context.Context) (context.Context, context.CancelFunc) {
 	leaving, cancel := s.ending.Leaving(ctx)
 	limited, free := s.forRemote(leaving)

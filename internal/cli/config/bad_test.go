@@ -48,7 +48,7 @@ func TestBadFile(t *testing.T) {
 		{"port", "allow: ['x:abc']\n", `F:1: allow: "x:abc" is not a host to allow: port "abc" is not a number`},
 		{"too many colons", "allow: ['a:b:c']\n", `F:1: allow: "a:b:c" is not a host to allow: use HOST, HOST:PORT or [IPv6]:PORT`},
 		{"everything", "allow: ['*']\n", `F:1: allow: "*" is not a host to allow: a star stands only for the names below a domain, as in *.example.com`},
-		{"mount", "mounts: ['hots=/a']\n", `F:1: mounts: "hots=/a" is not a mount: "hots" is none of host=PATH, inside=PATH and readonly`},
+		{"mount", "mounts: ['hots=/a']\n", `F:1: mounts: "hots=/a" is not a mount: "hots" is not one of host=PATH, inside=PATH and readonly`},
 		{"mount of nothing", "mounts: [readonly]\n", `F:1: mounts: "readonly" is not a mount: host=PATH is missing`},
 		{"folder to show", "sandbox-show: [bin]\n", `F:1: sandbox-show: "bin" is neither an absolute path nor one below the home (~/PATH)`},
 		{"copy from outside", "copy: [.env, ../x]\n", `F:1: copy: "../x" is not a path inside the repository; write it from the repository's top, such as .env`},

@@ -31,7 +31,7 @@ completion signal and the gate passes. The branch strategy says where its commit
 
 Ralph does not start during an unfinished merge, rebase or the like in your checkout.
 
-An inline prompt is sent as it is. In a prompt file, of which - is standard input, {{KEY}} is replaced by --prompt-arg
+An inline prompt is sent as it is. In a prompt file (- is standard input) {{KEY}} is replaced by --prompt-arg
 KEY=VALUE and by the built-ins branch, source_branch, base, iteration, max_iterations, feedback, gate and signal, and
 !` + "`command`" + ` by what the command prints.`
 

@@ -56,7 +56,7 @@ func CheckMount(s string) error {
 			named = value != ""
 		case "inside", "readonly":
 		default:
-			return fmt.Errorf("is not a mount: %q is none of host=PATH, inside=PATH and readonly", name)
+			return fmt.Errorf("is not a mount: %q is not one of host=PATH, inside=PATH and readonly", name)
 		}
 	}
 	if !named {
