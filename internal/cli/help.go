@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,11 +43,7 @@ func (allHelp) Type() string { return "bool" }
 func help(a *compose.App, cmd *cobra.Command) string {
 	var b strings.Builder
 	width := a.UI.HelpWidth()
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
-	}
-	b.WriteString(screen.Wrap(text, width) + "\n\nUsage:\n")
+	b.WriteString(screen.Wrap(cmp.Or(cmd.Long, cmd.Short), width) + "\n\nUsage:\n")
 	use := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		use = cmd.CommandPath() + " [command]"

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,19 +66,17 @@ func (a *App) Softly(hard context.Context) (context.Context, context.CancelFunc)
 // endedBy returns a context that closing the channel also cancels, with the cause. The function releases its resources.
 func endedBy(ctx context.Context, closed <-chan struct{}, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		select {
 		case <-closed:
 			cancel(cause)
-		case <-done:
+		case <-ctx.Done():
 		}
-	}()
+	})
 	return ctx, func() {
-		close(done)
-		<-ended
 		cancel(nil)
+		watching.Wait()
 	}
 }
 

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -26,9 +27,7 @@ func (a *App) Build() Build {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
-	}
+	b.Version = cmp.Or(b.Version, info.Main.Version)
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && b.Commit == "" {
 			b.Commit = s.Value

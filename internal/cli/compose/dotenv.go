@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,7 +25,6 @@ const DotEnvFile = scaffold.Dir + "/.env"
 // dotEnv reads .ralph/.env of the checkout and adds variables to the environment that it lacks: only keys of agents, tokens of
 // forges, and names in agent-env. It refuses a file that git tracks, because another person may have written it.
 func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c config.Config) error {
-	dir := filepath.Join(top, scaffold.Dir)
 	name := filepath.Join(top, DotEnvFile)
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
@@ -35,11 +33,8 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
-	if folder, err := os.Lstat(dir); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return &exit.Error{
-			Status: exit.Usage,
-			Err:    fmt.Errorf("%s must be a regular file of at most 64 KiB in a regular folder: ralph follows no links to keys", name),
-		}
+	if folder, err := os.Lstat(filepath.Join(top, scaffold.Dir)); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+		return exit.Usagef("%s must be a regular file of at most 64 KiB in a regular folder: ralph follows no links to keys", name)
 	}
 	// The repository may spell the path in another case, and .ralph may be a submodule.
 	tracked := false
@@ -50,10 +45,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return err
 	}
 	if tracked {
-		return &exit.Error{
-			Status: exit.Usage,
-			Err:    fmt.Errorf("%s is tracked by git, so its author would choose your keys; remove it from git with git rm --cached", name),
-		}
+		return exit.Usagef("%s is tracked by git, so its author would choose your keys; remove it from git with git rm --cached", name)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -61,7 +53,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	}
 	values, err := gotenv.StrictParse(bytes.NewReader(text))
 	if err != nil { // the error's text would show a secret
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: a line is neither NAME=VALUE nor empty nor a comment", name)}
+		return exit.Usagef("%s: a line is neither NAME=VALUE nor empty nor a comment", name)
 	}
 	named := append(a.Trackers.SecretVars(), c.TokenEnv...)
 	for _, agent := range a.Agents().All() {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -82,11 +83,10 @@ func (a *App) Browse(address string) {
 	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return
 	}
-	browser := a.Host.Getenv("BROWSER")
-	if browser == "" {
-		if browser = "xdg-open"; runtime.GOOS == "darwin" {
-			browser = "open"
-		}
+	usual := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		usual = "open"
 	}
+	browser := cmp.Or(a.Host.Getenv("BROWSER"), usual)
 	_, _ = proc.Foreground(a.Hard, proc.Spec{Argv: []string{browser, address}, Dir: a.Host.Dir, Env: a.Host.Env})
 }

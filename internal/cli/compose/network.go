@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -15,13 +14,13 @@ import (
 func (a *App) Network(c config.Config) (gateway.Network, error) {
 	prices, err := ledger.ParseOwn(c.Prices)
 	if err != nil {
-		return gateway.Network{}, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("prices: %w", err)}
+		return gateway.Network{}, exit.Usagef("prices: %w", err)
 	}
 	n := gateway.Network{User: a.User(), Upstream: c.AgentUpstream, Prices: prices}
 	for i, s := range slices.Concat(c.Allow, c.AllowPrivate) {
 		r, err := egress.ParseRule(s)
 		if err != nil {
-			return n, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("allow: %w", err)}
+			return n, exit.Usagef("allow: %w", err)
 		}
 		r.AllowPrivate = i >= len(c.Allow)
 		n.Allow = append(n.Allow, r)

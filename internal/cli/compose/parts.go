@@ -3,7 +3,6 @@ package compose
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -74,8 +73,7 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	top := place.Top
-	loaded, err := a.load(cmd, top)
+	loaded, err := a.load(cmd, place.Top)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +81,15 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Parts{Config: loaded.Config, Loaded: loaded, place: place, Top: top, Secrets: redact.New(), clock: a.Clock}
+	p := &Parts{Config: loaded.Config, Loaded: loaded, place: place, Top: place.Top, Secrets: redact.New(), clock: a.Clock}
 	if p.State, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
 	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, marked(cmd, Serves), p.Secrets.Log(a.UI.Err))))
-	if p.Repo, err = worktree.Open(ctx, top, p.Repository()); err != nil {
+	if p.Repo, err = worktree.Open(ctx, p.Top, p.Repository()); err != nil {
 		return nil, err
 	}
-	if err := a.dotEnv(ctx, top, p.Repo, p.Config); err != nil {
+	if err := a.dotEnv(ctx, p.Top, p.Repo, p.Config); err != nil {
 		return nil, err
 	}
 	if p.Journal, err = sqlite.Open(ctx, p.JournalFile(), p.Log); err != nil {
@@ -140,7 +138,7 @@ func (p *Parts) UseRemote(ctx context.Context) error {
 
 // Wrong returns the usage error of a setting that does not fit this machine. It names the setting's origin.
 func (p *Parts) Wrong(key string, err error) error {
-	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: %w", p.Loaded.Origin(key).Name(key), err)}
+	return exit.Usagef("%s: %w", p.Loaded.Origin(key).Name(key), err)
 }
 
 // FindBase returns the branch, tag or commit at which runs begin.

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,16 +55,17 @@ func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 		}
 		return container.New(e, settings)
 	}
+	show := append(a.agentPlaces(c), c.SandboxShow...)
 	deny := append(a.Trackers.SecretVars(), config.SecretVariables()...)
 	if c.Traces != "off" {
 		deny = append(deny, trace.HeaderVariables()...)
 	}
-	rules := landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}
+	rules := landlock.Config{Show: show}
 	if p.State != "" {
 		rules.Scratch = filepath.Join(p.State, "landlock")
 	}
 	return sandboxes.NewRegistry(
-		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
+		native.New(native.Config{Show: show}),
 		in(container.Docker()), in(container.Podman()),
 		sbx.New(sbxConfig(c, a.About(c.Agent), a.Host.Env)),
 		landlock.New(rules),
@@ -136,9 +138,7 @@ func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 				m.ReadOnly = true
 			}
 		}
-		if m.Inside == "" {
-			m.Inside = m.Host
-		}
+		m.Inside = cmp.Or(m.Inside, m.Host)
 		if err := p.Loaded.Inside("mounts", m.Host); err != nil {
 			return nil, err
 		}

@@ -225,7 +225,7 @@ func (a *App) Authorize(ctx context.Context, p *Parts) error {
 		return err
 	}
 	options := p.Repository()
-	options.HostDir, options.Remote, options.Log, options.Credentials = p.hostDir(), remote, p.Log, credentials.GitCredentials
+	options.HostDir, options.Remote, options.Credentials = p.hostDir(), remote, credentials.GitCredentials
 	p.Repo, err = worktree.Open(ctx, p.Top, options)
 	return err
 }

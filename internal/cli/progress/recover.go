@@ -32,9 +32,7 @@ func RecoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
 		return err
 	}
 	local := *p
-	options := p.Repository()
-	options.Log = p.Log
-	if local.Repo, err = worktree.Open(ctx, p.Top, options); err != nil {
+	if local.Repo, err = worktree.Open(ctx, p.Top, p.Repository()); err != nil {
 		return err
 	}
 	c, err := a.RunConfig(ctx, &local)
