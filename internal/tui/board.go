@@ -23,7 +23,6 @@ type row struct {
 	title   string
 	started time.Time
 	phase   string
-	check   bool // setup or gate is running; last names it
 	last    string
 	used    agents.Usage
 	log     []string // shared with snapshots: only appended to, never changed in place
@@ -68,7 +67,6 @@ func (b *board) event(project string, e journal.Event, text string) {
 func (r *row) setActivity(e journal.Event) {
 	if text, ok := report.Action(e); ok {
 		r.last = text
-		r.check = text != "" && (e.Kind == journal.EventSetup || e.Kind == journal.EventGate)
 	}
 	switch e.Kind {
 	case journal.EventStage:
@@ -76,13 +74,9 @@ func (r *row) setActivity(e journal.Event) {
 	case journal.EventIteration:
 		r.phase = fmt.Sprintf("iteration %d", e.Iteration)
 	case journal.EventReview, journal.EventUsage:
-		r.addUsage(e.Usage)
-	}
-}
-
-func (r *row) addUsage(u *agents.Usage) {
-	if u != nil {
-		r.used = r.used.Add(*u)
+		if e.Usage != nil {
+			r.used = r.used.Add(*e.Usage)
+		}
 	}
 }
 
@@ -93,14 +87,14 @@ func (b *board) end(i int, e journal.Event) {
 		used = b.rows[i].used
 		b.rows = slices.Delete(slices.Clone(b.rows), i, i+1)
 	}
-	if e.Kind != journal.EventEnded {
-		b.spent = b.spent.Add(used)
-		return
-	}
-	if e.Usage != nil {
+	ended := e.Kind == journal.EventEnded
+	if ended && e.Usage != nil {
 		used = *e.Usage
 	}
 	b.spent = b.spent.Add(used)
+	if !ended {
+		return
+	}
 	b.ended++
 	if e.Outcome == journal.Succeeded {
 		b.succeeded++
