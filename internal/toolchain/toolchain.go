@@ -21,7 +21,6 @@ import (
 // Proposal describes what the checks of a project need in a sandbox.
 type Proposal struct {
 	Tool  string   // "go", "npm"
-	Dir   string   // folder of the project, slash-separated from the top; ".": the top
 	Setup []string // shell lines that fetch dependencies; empty: there are none
 	Note  string   // explanation of Setup for its reader; may be empty
 	Gate  []string // shell lines that test the project; empty: unknown
@@ -105,7 +104,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		}
 		t := e.Tools[i]
 		p := Proposal{
-			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
+			Tool: t.Name, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
 			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: registryHosts(here, dir, e.Registries),
 		}
 		if pinned := t.Image.Pinned; pinned != nil {
@@ -180,10 +179,7 @@ func found(top fs.FS, c ecosystem.Clue) bool {
 			return false
 		}
 		text, err := fs.ReadFile(top, name)
-		return err == nil && (len(c.Words) == 0 || slices.ContainsFunc(c.Words, func(w string) bool {
-			return strings.Contains("\n"+
-				string(text), w)
-		}))
+		return err == nil && (len(c.Words) == 0 || slices.ContainsFunc(c.Words, func(w string) bool { return strings.Contains("\n"+string(text), w) }))
 	})
 }
 
