@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -65,10 +66,7 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}
 	letter := mail.NewMsg()
-	if err := letter.From(c.From); err != nil {
-		return fmt.Errorf("%w: %w", errFinal, err)
-	}
-	if err := letter.To(c.To...); err != nil {
+	if err := cmp.Or(letter.From(c.From), letter.To(c.To...)); err != nil {
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}
 	letter.Subject("ralph: " + shortened(m.Text, 150))

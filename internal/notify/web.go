@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -28,8 +27,7 @@ func CheckAddress(address string) error {
 	if err != nil || u.Host == "" { // the parser's error would contain the address
 		return errors.New("is not an address such as https://example.com/hook")
 	}
-	ip := net.ParseIP(u.Hostname())
-	if u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !isLocal(u.Hostname())) {
 		return errors.New("must begin with https://, or lead to this host")
 	}
 	return nil
