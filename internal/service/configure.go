@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func difference(a, b map[string]string) (keys []string) {
 			keys = append(keys, key)
 		}
 	}
-	for key := range maps.Keys(a) {
+	for key := range a {
 		if _, ok := b[key]; !ok {
 			keys = append(keys, key)
 		}

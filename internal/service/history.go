@@ -89,10 +89,11 @@ func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) e
 			return fmt.Errorf("%s, and it was never worked", why.Sentence())
 		}
 	}
+	verb := tracker.Retry
 	if fresh {
-		return s.ask(ctx, name, key, by, tracker.Fresh, "")
+		verb = tracker.Fresh
 	}
-	return s.ask(ctx, name, key, by, tracker.Retry, "")
+	return s.ask(ctx, name, key, by, verb, "")
 }
 
 // Waits lists the agents that issues with a pending retry wait for; see pool.Worker.
@@ -136,8 +137,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	if !git.IsObject(r.Tip) { // a record may come from another machine: a ref name, such as that of the stash, would expose local data
 		return nil, false, ErrNoCommits
 	}
-	status := p.status()
-	repo, err := worktree.Open(ctx, status.Repo, worktree.Options{StateDir: parts.Dir})
+	repo, err := worktree.Open(ctx, p.status().Repo, worktree.Options{StateDir: parts.Dir})
 	if err != nil {
 		return nil, false, err
 	}

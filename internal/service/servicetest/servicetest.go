@@ -4,6 +4,7 @@ package servicetest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,12 +162,8 @@ func (p *Project) Project() service.Project {
 func (p *Project) load(context.Context) (service.Setup, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	values := map[string]string{}
-	for k, v := range p.values {
-		values[k] = v
-	}
 	return service.Setup{
-		Repo: p.repo, Values: values, Live: []string{"parallel", "poll"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
+		Repo: p.repo, Values: maps.Clone(p.values), Live: []string{"parallel", "poll"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
 	}, p.err
 }
 
