@@ -29,7 +29,7 @@ func (p *Pages) formAction(do func(r *http.Request) error) func(http.ResponseWri
 
 // ownForm reports whether the form is from these pages and was not sent by a page of another site.
 func (p *Pages) ownForm(r *http.Request) bool {
-	return new(http.CrossOriginProtection).Check(r) == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.form)) == 1
+	return new(http.CrossOriginProtection).Check(r) == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.Form)) == 1
 }
 
 func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }

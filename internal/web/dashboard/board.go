@@ -70,10 +70,9 @@ func columns() []column {
 
 // pager is the position of a page in a list.
 type pager struct {
-	Number       int // from 1
-	Earlier      int // number of the page before; 0: none
-	Later        int // number of the page after; 0: none
-	Query, Total string
+	Number  int // from 1
+	Earlier int // number of the page before; 0: none
+	Later   int // number of the page after; 0: none
 }
 
 func pageOf(r *http.Request) int {

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/service"
@@ -54,7 +55,7 @@ type Config struct {
 	Live    *Live  // default: one without runs
 	Version string // version of the program
 	Login   bool   // users log in, so pages offer to log out
-	Form    string // secret that forms must send; default: random
+	Form    string // secret that forms must send, which other sites cannot read; default: random
 }
 
 // Pages serves the pages. Its methods are safe for concurrent use.
@@ -62,7 +63,6 @@ type Pages struct {
 	Config
 	templates *template.Template
 	assets    map[string]asset
-	form      string // secret that forms must send; other sites cannot read it
 	boards    cache[boardState]
 	totals    cache[summed]
 	searches  chan struct{} // limits the number of concurrent reads of logs
@@ -83,7 +83,8 @@ func New(c Config) (*Pages, error) {
 	if c.Live == nil {
 		c.Live = NewLive()
 	}
-	p := &Pages{Config: c, form: cmp.Or(c.Form, rand.Text()), assets: map[string]asset{}, searches: make(chan struct{}, 4)}
+	c.Form = cmp.Or(c.Form, rand.Text())
+	p := &Pages{Config: c, assets: map[string]asset{}, searches: make(chan struct{}, 4)}
 	for name, kind := range map[string]string{
 		"style.css": "text/css; charset=utf-8",
 		"live.js":   "text/javascript; charset=utf-8",
@@ -138,7 +139,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 
 // Public reports whether the path contains no project data. The login page needs such files.
 func Public(path string) bool {
-	return len(path) > len(assetsPath) && path[:len(assetsPath)] == assetsPath
+	return path != assetsPath && strings.HasPrefix(path, assetsPath)
 }
 
 const assetsPath = "/assets/"

@@ -76,13 +76,12 @@ func parseDiff(patch []byte, short bool) (out []fileDiff, more int, cut bool) {
 		}
 	}
 	for i, f := range all[shown:] {
-		switch {
-		case i < diffNames && cut:
-			f.Note = "not shown"
-			out = append(out, f)
-		default:
+		if i >= diffNames || !cut {
 			more++
+			continue
 		}
+		f.Note = "not shown"
+		out = append(out, f)
 	}
 	return out, more, cut
 }

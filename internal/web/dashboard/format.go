@@ -21,7 +21,7 @@ import (
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":   func(name string) string { return p.assets[name].path },
-		"form":    func() string { return p.form },
+		"form":    func() string { return p.Form },
 		"version": func() string { return p.Version },
 		"login":   func() bool { return p.Login },
 		"project": projectPath, "run": runPath, "issue": issuePath,

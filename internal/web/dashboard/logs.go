@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -227,12 +228,12 @@ func longLine(f io.ReaderAt, at int64, show func([]byte, int64), out *logPage) e
 		}
 		begin := from + int64(n) + 1
 		line := make([]byte, lineMax)
-		if n, err := f.ReadAt(line, begin); err != nil && !errors.Is(err, io.EOF) {
+		n, err := f.ReadAt(line, begin)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
-		} else {
-			show(line[:n], begin)
 		}
-		break
+		show(line[:n], begin)
+		return nil
 	}
 	return nil
 }
@@ -374,10 +375,7 @@ func (p *Pages) log(w http.ResponseWriter, r *http.Request) error {
 	if len(m.Query) > queryMax {
 		m.Query = m.Query[:queryMax]
 	}
-	file := r.FormValue("file")
-	if file == "" {
-		file = eventsFile
-	}
+	file := cmp.Or(r.FormValue("file"), eventsFile)
 	at, atErr := strconv.ParseInt(r.FormValue("at"), 10, 64)
 	end, endErr := strconv.ParseInt(r.FormValue("before"), 10, 64)
 	if err := p.reading(r.Context(), func() error {
