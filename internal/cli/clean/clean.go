@@ -155,7 +155,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		}
 	}
 	if discard && n > 0 && err == nil {
-		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
+		err = exit.Incompletef("%d of %d not removed", n, len(results))
 	}
 	remote, when := p.Repo.Remote(), ""
 	if !strings.HasPrefix(c.base.Name, remote+"/") {

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree"
@@ -126,7 +125,7 @@ func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) 
 		return err
 	}
 	if failed > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s not repaired", screen.Plural(failed, "leftover"))}
+		return fmt.Errorf("%s not repaired", screen.Plural(failed, "leftover"))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
@@ -16,10 +17,7 @@ func (l *Loaded) Inside(key, path string) error {
 		return nil
 	}
 	origin, users := l.named(key, path)
-	if users {
-		return nil
-	}
-	if l.repo == "" || !keys.Inside(path, l.repo) {
+	if users || l.repo == "" || !keys.Inside(path, l.repo) {
 		return nil
 	}
 	refuse := func(why string) error { return Problems{{Where: origin.Where, Message: key + ": " + why}} }
@@ -50,12 +48,7 @@ func (l *Loaded) named(key, path string) (origin Origin, users bool) {
 	if _, list := l.values[key].([]string); list || path == l.values[key] {
 		origin = l.origins[key]
 	}
-	switch origin.Source {
-	case FromFlag, FromEnvironment, FromUser, FromService:
-		return origin, true
-	case FromRepository, FromDefault:
-	}
-	return origin, false
+	return origin, slices.Contains([]Source{FromFlag, FromEnvironment, FromUser, FromService}, origin.Source)
 }
 
 // realPath resolves the links in the existing part of a path.

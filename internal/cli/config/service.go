@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -131,9 +132,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			f.fail(item, "a project has no repo; write: repo: PATH")
 			continue
 		}
-		if p.Name == "" {
-			p.Name = filepath.Base(p.Repo)
-		}
+		p.Name = cmp.Or(p.Name, filepath.Base(p.Repo))
 		f.layer.problems = append(f.layer.problems, p.layer(f.rules).problems...)
 		switch {
 		case !IsProjectName(p.Name):

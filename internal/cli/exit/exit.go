@@ -49,6 +49,11 @@ func Usagef(format string, args ...any) error {
 	return &Error{Status: Usage, Err: fmt.Errorf(format, args...)}
 }
 
+// Incompletef returns the error of a command that has left some issues out.
+func Incompletef(format string, args ...any) error {
+	return &Error{Status: Incomplete, Err: fmt.Errorf(format, args...)}
+}
+
 // Problem describes for display how a command line failed. nil means success.
 type Problem struct {
 	Status   int              `json:"exit_status"`

@@ -60,7 +60,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if !related {
 		a.UI.Note("%s and %s have no common history; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
 	}
-	pager, env, err := throughPager(a, p.Top, "diff")
+	pager, env, err := throughPager(a, p.Top)
 	if err != nil {
 		return err
 	}

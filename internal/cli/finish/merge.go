@@ -192,7 +192,7 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 			name, report.Reason(reason), compose.InCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
-		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not merged: a person has to decide", n, screen.Plural(len(keys), "issue"))}
+		left = exit.Incompletef("%d of %s not merged: a person has to decide", n, screen.Plural(len(keys), "issue"))
 	}
 	return rest, left, nil
 }
@@ -252,10 +252,7 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case err != nil:
 		return err
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exit.Error{
-			Status: exit.Incomplete,
-			Err:    fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip)),
-		}
+		return exit.Incompletef("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip))
 	case r.Skip != nil: // an earlier run had not ended, and has now
 		return merged(a, name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():

@@ -90,9 +90,9 @@ func visibleLine(line string) string {
 	return b.String()
 }
 
-// throughPager puts the filter in front of the user's pager of a git command. It returns settings and an environment for git,
+// throughPager puts the filter in front of the user's pager of git diff. It returns settings and an environment for git,
 // because GIT_PAGER would override a setting. Without a terminal it changes nothing.
-func throughPager(a *compose.App, dir, command string) (settings, env []string, err error) {
+func throughPager(a *compose.App, dir string) (settings, env []string, err error) {
 	if !screen.IsTerminal(a.Host.Stdout) {
 		return nil, a.Host.Env, nil
 	}
@@ -115,10 +115,10 @@ func throughPager(a *compose.App, dir, command string) (settings, env []string, 
 	}
 	setting := ""
 	if a.Host.Getenv("GIT_PAGER") == "" {
-		setting = ask("config", "--get", "pager."+command)
+		setting = ask("config", "--get", "pager.diff")
 	}
 	pager := filtered(self, setting, ask("var", "GIT_PAGER"))
-	return []string{"-c", "pager." + command + "=true"}, append(slices.Clip(a.Host.Env), "GIT_PAGER="+pager), nil
+	return []string{"-c", "pager.diff=true"}, append(slices.Clip(a.Host.Env), "GIT_PAGER="+pager), nil
 }
 
 // filtered returns a command line of the filter and a pager: setting is the command's own pager, general the default one.

@@ -94,7 +94,7 @@ func runVerify(cmd *cobra.Command, a *compose.App, typed, file string) (err erro
 		showProof(a, data)
 	}
 	if !data.Proved {
-		err = errors.Join(err, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s is not proved", typed)})
+		err = errors.Join(err, fmt.Errorf("%s is not proved", typed))
 	}
 	return err
 }

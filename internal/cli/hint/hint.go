@@ -226,22 +226,20 @@ const Repair = "ralph clean --repair"
 
 // SkipReason says why an issue is not worked, and which command changes that.
 func SkipReason(key string, s journal.Skip) string {
-	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone || s.Code == journal.SkipHalted {
-		return report.Skip(s) + "; `ralph work " + key + "` works it again"
+	next := ""
+	switch {
+	case s.Code == journal.SkipHuman, s.Code == journal.SkipDone, s.Code == journal.SkipHalted:
+		next = "; `ralph work " + key + "` works it again"
+	case s.Code == journal.SkipReview:
+		next = "; `ralph retry " + key + "` puts it back into the backlog"
+	case s.Code == journal.SkipClaimed:
+		next = "; `ralph logs -f " + key + "` follows the run"
+	case s.Unfit.Code == tracker.UnfitClosed:
+		next = "; `ralph reopen " + key + "` reopens it"
+	case s.Unfit.Code == tracker.UnfitLacks:
+		next = "; `ralph retry " + key + "` adds it"
 	}
-	if s.Code == journal.SkipReview {
-		return report.Skip(s) + "; `ralph retry " + key + "` puts it back into the backlog"
-	}
-	if s.Code == journal.SkipClaimed {
-		return report.Skip(s) + "; `ralph logs -f " + key + "` follows the run"
-	}
-	if s.Unfit.Code == tracker.UnfitClosed {
-		return report.Skip(s) + "; `ralph reopen " + key + "` reopens it"
-	}
-	if s.Unfit.Code == tracker.UnfitLacks {
-		return report.Skip(s) + "; `ralph retry " + key + "` adds it"
-	}
-	return report.Skip(s)
+	return report.Skip(s) + next
 }
 
 // Commands returns the commands that reports name.

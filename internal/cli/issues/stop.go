@@ -3,7 +3,6 @@ package issues
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -70,14 +69,9 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		if stopped || err != nil {
 			return err
 		}
-		return left("%s of %s is not being worked in the fleet; see `ralph fleet status`", key, name)
+		return exit.Incompletef("%s of %s is not being worked in the fleet; see `ralph fleet status`", key, name)
 	}
-	return left("%s is not being worked on this host; see `ralph status`", key)
-}
-
-// left returns the error that no run was asked to end.
-func left(format string, args ...any) error {
-	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf(format, args...)}
+	return exit.Incompletef("%s is not being worked on this host; see `ralph status`", key)
 }
 
 // requestStop asks the current run to end, and returns its ID, or "" if no run is on.

@@ -68,15 +68,14 @@ func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) 
 	for follow && errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running" && logWait(ctx, a) {
 		f, err = open()
 	}
-	if errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running" {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running":
 		a.UI.Note("run %s has just been claimed and has no log yet", r.ID)
 		return nil
-	}
-	if errors.Is(err, os.ErrNotExist) {
+	case errors.Is(err, os.ErrNotExist):
 		a.UI.Note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	defer f.Close()

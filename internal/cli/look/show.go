@@ -144,11 +144,7 @@ func (p runPrinter) checks() {
 	f, line := p.s.Facts, p.line
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {
-			state := "passed"
-			if !c.Passed() {
-				state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
-			}
-			line(name, "%s: %s in %s", c.Command, state, screen.Age(c.Duration))
+			line(name, "%s in %s", CheckText(c), screen.Age(c.Duration))
 		}
 	}
 	gate("gate", f.Gate)

@@ -244,13 +244,12 @@ func StatesOf(runs []journal.Record) []RunState {
 
 // Standing returns the run that determines where an issue stands. runs are all its runs, oldest first, at least one.
 func Standing(runs []RunState) RunState {
-	last := runs[len(runs)-1]
 	for _, s := range slices.Backward(runs) {
 		if !s.movedNothing() {
 			return s
 		}
 	}
-	return last
+	return runs[len(runs)-1]
 }
 
 // lastWork returns the latest agent's run, by key, of issues whose latest run is a merge by a person.

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -43,6 +44,14 @@ func OutcomeOf(r journal.Record) string {
 		return string(journal.EnvironmentUnavailable) + ", not imported"
 	}
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
+}
+
+// CheckText returns the command of a check, and how it ended.
+func CheckText(c loop.Check) string {
+	if c.Passed() {
+		return c.Command + ": passed"
+	}
+	return fmt.Sprintf("%s: failed with exit status %d", c.Command, c.ExitCode)
 }
 
 // ReasonOf returns the reason of an event, or "".

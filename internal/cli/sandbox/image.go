@@ -159,16 +159,13 @@ func runImage(
 		return exit.Usagef("--build-arg: %v", err)
 	}
 	file, tag := f.file, f.tag
-	if file == "" {
-		if file, err = image.File(top, f.Engine); err != nil && tag == "" {
-			return &exit.Error{
-				Status: exit.Usage,
-				Err:    err,
-				Hint:   "create one with: ralph init --sandbox " + f.Engine + "; or name your own with --file",
-			}
-		}
-	} else {
+	if file != "" {
 		file = a.Path(file)
+	} else if file, err = image.File(top, f.Engine); err != nil && tag == "" {
+		return &exit.Error{
+			Status: exit.Usage, Err: err,
+			Hint: "create one with: ralph init --sandbox " + f.Engine + "; or name your own with --file",
+		}
 	}
 	if tag == "" {
 		if tag, err = image.Tag(top, file, args); err != nil {

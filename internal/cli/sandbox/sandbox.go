@@ -93,10 +93,9 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 	switch {
 	case r.Facts.Exit != nil && *r.Facts.Exit == 0:
 		return nil
-	case r.Facts.Exit != nil && r.Facts.EndDetail != "":
-		return &exit.Error{Status: *r.Facts.Exit, Err: errors.New(r.Facts.EndDetail)}
 	case r.Facts.Exit != nil:
-		return &exit.Error{Status: *r.Facts.Exit, Err: fmt.Errorf("the command ended with status %d", *r.Facts.Exit)}
+		why := cmp.Or(r.Facts.EndDetail, fmt.Sprintf("the command ended with status %d", *r.Facts.Exit))
+		return &exit.Error{Status: *r.Facts.Exit, Err: errors.New(why)}
 	case r.Verdict.Outcome == journal.Interrupted:
 		return exit.ErrInterrupted
 	}
@@ -197,7 +196,7 @@ func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider
 	}
 	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS"}}
 	for _, d := range list {
-		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), d.Network, word(d.Limits, "held", "none"),
+		rows = append(rows, []string{d.Name, word(d.Usable, "yes", "no"), string(d.Isolation), d.Network, word(d.Limits, "held", "none"),
 			word(d.Secrets, "stay outside", "inside")})
 	}
 	a.UI.Table(rows)
@@ -252,15 +251,9 @@ func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	}
 	switch {
 	case len(broken) > 0:
-		return &exit.Error{
-			Status: exit.Failed,
-			Err:    fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; ")),
-		}
+		return fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; "))
 	case len(untried) > 0:
-		return &exit.Error{
-			Status: exit.Failed,
-			Err:    fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; ")),
-		}
+		return fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; "))
 	}
 	return nil
 }
@@ -287,8 +280,6 @@ func networkWord(c sandboxes.Capabilities) string {
 	}
 	return word(c.Egress, "allow-list", "open")
 }
-
-func yesNo(b bool) string { return word(b, "yes", "no") }
 
 func word(b bool, yes, no string) string {
 	if b {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -107,7 +108,7 @@ func consent(a *compose.App, cmd *cobra.Command, f trustFlags) error {
 		return fmt.Errorf("%w; nothing was accepted", err)
 	}
 	if !yes {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("nothing was accepted")}
+		return errors.New("nothing was accepted")
 	}
 	return nil
 }
@@ -118,14 +119,14 @@ func revokeTrust(a *compose.App, top string) error {
 		return err
 	}
 	had, err := store.Forget(top)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case had:
-		a.UI.Note("withdrawn: no values of %s are accepted any more", screen.CleanLine(filepath.Join(top, config.File)))
-	default:
-		a.UI.Note("no values of %s were accepted", screen.CleanLine(filepath.Join(top, config.File)))
 	}
+	said := "no values of %s were accepted"
+	if had {
+		said = "withdrawn: no values of %s are accepted any more"
+	}
+	a.UI.Note(said, screen.CleanLine(filepath.Join(top, config.File)))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -187,20 +186,18 @@ func conclude(a *compose.App, p *compose.Parts, res run.Result, f runFlags) erro
 // jobUsage turns an error of a job's strategy into wrong usage that names the flag.
 func jobUsage(err error) error {
 	var s *job.StrategyError
-	if !errors.As(err, &s) {
-		return &exit.Error{Status: exit.Usage, Err: err}
-	}
-	switch s.Problem {
-	case job.StrategyUnknown:
+	switch {
+	case !errors.As(err, &s):
+	case s.Problem == job.StrategyUnknown:
 		return exit.Usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
-	case job.StrategyNeedsNone:
+	case s.Problem == job.StrategyNeedsNone:
 		return exit.Usagef("branch strategy head works in your checkout and needs sandbox none; "+
 			"with sandbox %s use merge-to-head or branch", s.Sandbox)
-	case job.StrategyNoBranch:
+	case s.Problem == job.StrategyNoBranch:
 		return exit.Usagef("branch strategy branch needs the name of a branch: --branch NAME")
-	case job.StrategyHasBranch:
+	case s.Problem == job.StrategyHasBranch:
 		return exit.Usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
-	case job.StrategyCopy:
+	case s.Problem == job.StrategyCopy:
 		return exit.Usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
 	}
 	return &exit.Error{Status: exit.Usage, Err: err}
@@ -253,7 +250,7 @@ func template(ctx context.Context, a *compose.App, p *compose.Parts, to prompt.P
 	}
 	text, err := read()
 	if err != nil {
-		return to, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("--prompt-file: %w", err)}
+		return to, exit.Usagef("--prompt-file: %w", err)
 	}
 	if strings.TrimSpace(string(text)) == "" {
 		return to, exit.Usagef("--prompt-file: %s is empty", name)

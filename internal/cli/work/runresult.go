@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -70,11 +71,7 @@ func printJob(a *compose.App, res run.Result, f runFlags) error {
 	}
 	row("Completion signal", "%s", cmp.Or(signal, "(none)"))
 	for _, c := range r.Facts.Gate {
-		state := "passed"
-		if !c.Passed() {
-			state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
-		}
-		row("Gate", "%s: %s", c.Command, state)
+		row("Gate", "%s", look.CheckText(c))
 	}
 	branch := r.Branch
 	if res.Merged != "" {

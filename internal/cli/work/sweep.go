@@ -195,5 +195,5 @@ func leftOut(s pool.Summary) error {
 	if n == 0 {
 		return nil
 	}
-	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
+	return exit.Incompletef("%s not worked", screen.Plural(n, "named issue"))
 }

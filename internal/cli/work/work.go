@@ -200,7 +200,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 			Hint:   "`ralph show KEY` says why",
 		}
 	case brokenText(s) != "":
-		return &exit.Error{Status: exit.Incomplete, Err: errors.New(brokenText(s))}
+		return exit.Incompletef("%s", brokenText(s))
 	}
 	return nil
 }
