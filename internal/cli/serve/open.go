@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
-	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -30,16 +29,14 @@ func (s *serving) openProject(
 		a.Clock = s.joined.Now
 	}
 	p, err := a.Open(s.cmd)
-	if p != nil {
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, p.Close())
-			}
-		}()
-	}
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
 	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return nil, err
@@ -48,22 +45,14 @@ func (s *serving) openProject(
 		return nil, err
 	}
 	s.addView(ctx, name, p)
-	people, err := channels.New(a, p, name, channels.Outbox(p))
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			people.Close()
-		}
-	}()
-	traces, err := progress.Tracer(a, p, name)
+	people, traces, err := work.Observers(a, p, name, channels.Outbox(p))
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			traces.Close()
+			people.Close()
 		}
 	}()
 	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
@@ -80,6 +69,21 @@ func (s *serving) openProject(
 	if err != nil {
 		return nil, err
 	}
+	parts := partsOf(p, c, workers)
+	parts.Webhook, parts.Problem = hook, people.Problem
+	parts.Close = func() error {
+		s.closing.Go(people.Close) // closing may take a while, and the project may be open again meanwhile
+		s.closing.Go(traces.Close)
+		return p.Close()
+	}
+	if s.joined != nil {
+		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, parallel, s.listen != "none" && !s.metricsOnly)
+	}
+	return parts, nil
+}
+
+// partsOf returns the parts of a project that depend on neither the service nor its other parts.
+func partsOf(p *compose.Parts, c pool.Config, workers *pool.Pool) *service.Parts {
 	parts := &service.Parts{
 		Pool:     workers,
 		Store:    c.Run.Store,
@@ -90,14 +94,7 @@ func (s *serving) openProject(
 		Sample:   look.Sample,
 		Merge:    hint.Commands().Merge,
 		Dir:      p.State,
-		Webhook:  hook,
-		Problem:  people.Problem,
 		Fix:      hint.Login,
-		Close: func() error {
-			s.closing.Go(people.Close) // closing may take a while, and the project may be open again meanwhile
-			s.closing.Go(traces.Close)
-			return p.Close()
-		},
 	}
 	if p.Repo.Remote() != "" {
 		parts.Fetch = func(ctx context.Context, branch string) error {
@@ -105,10 +102,7 @@ func (s *serving) openProject(
 			return err
 		}
 	}
-	if s.joined != nil {
-		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, parallel, s.listen != "none" && !s.metricsOnly)
-	}
-	return parts, nil
+	return parts
 }
 
 // canWork checks that the project can be worked, and logs warnings.

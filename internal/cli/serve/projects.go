@@ -90,17 +90,15 @@ func (o *projectsOptions) onProject(verb, short string, do func(cmd *cobra.Comma
 	}
 }
 
-// find reads a project from the file.
-func (o *projectsOptions) find(name string) (config.Project, error) {
-	list, err := o.read()
-	if err != nil {
-		return config.Project{}, err
+// find reads the projects from the file, and returns the index of the named one.
+func (o *projectsOptions) find(name string) (list []config.Project, at int, err error) {
+	if list, err = o.read(); err != nil {
+		return nil, 0, err
 	}
-	i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == name })
-	if i < 0 {
-		return config.Project{}, exit.Usagef("%s has no project %q%s", o.path(), name, nearestProject(name, names(list)))
+	if at = slices.Index(names(list), name); at < 0 {
+		return nil, 0, exit.Usagef("%s has no project %q%s", o.path(), name, nearestProject(name, names(list)))
 	}
-	return list[i], nil
+	return list, at, nil
 }
 
 func names(list []config.Project) (names []string) {
@@ -253,29 +251,25 @@ func (o *projectsOptions) addable(repo, name string) error {
 }
 
 func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
-	p, err := o.find(name)
-	if err != nil {
-		return err
-	}
-	list, err := o.read()
+	list, at, err := o.find(name)
 	if err != nil {
 		return err
 	}
 	if len(list) == 1 {
-		return exit.Usagef("%s is the only project of %s; stop the service instead, or remove the file", p.Name, o.path())
+		return exit.Usagef("%s is the only project of %s; stop the service instead, or remove the file", name, o.path())
 	}
 	text, err := os.ReadFile(o.path())
 	if err != nil {
 		return err
 	}
-	changed, err := removeProject(string(text), slices.IndexFunc(list, func(q config.Project) bool { return q.Name == p.Name }))
+	changed, err := removeProject(string(text), at)
 	if err != nil {
 		return exit.Usagef("%s: %w", o.path(), err)
 	}
 	if err := replaceProjects(o.App, o.path(), changed); err != nil {
 		return err
 	}
-	o.UI.Printf("Removed %s from %s. Ralph keeps the records of its runs.\n", screen.CleanLine(p.Name), o.path())
+	o.UI.Printf("Removed %s from %s. Ralph keeps the records of its runs.\n", screen.CleanLine(name), o.path())
 	return o.says(cmd, "")
 }
 
@@ -309,15 +303,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	defer there.Close()
 	err = there.Pause(cmd.Context(), name, paused)
 	if errors.Is(err, attach.ErrNoService) {
-		var p config.Project
-		var file string
-		if p, err = o.find(name); err == nil {
-			file, err = o.pauseFile(cmd, p, false)
-		}
-		if err == nil {
-			err = service.WritePause(file, paused)
-		}
-		if err == nil {
+		if err = o.writePause(cmd, name, paused); err == nil {
 			o.UI.Note("no service listens at %s: this applies from its next start on this machine", screen.CleanLine(o.listen))
 		}
 	}
@@ -337,6 +323,19 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	}
 	o.UI.Printf(done, screen.CleanLine(name))
 	return nil
+}
+
+// writePause marks a project of the file as paused or not.
+func (o *projectsOptions) writePause(cmd *cobra.Command, name string, paused bool) error {
+	list, at, err := o.find(name)
+	if err != nil {
+		return err
+	}
+	file, err := o.pauseFile(cmd, list[at], false)
+	if err != nil {
+		return err
+	}
+	return service.WritePause(file, paused)
 }
 
 // pauseFile returns the path of the file that marks a project as paused. With looks the project's configuration need not be

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/trace"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -85,14 +86,11 @@ func (s *sweep) observe(ctx context.Context) (end func(), err error) {
 	if s.dry {
 		outbox = "" // send nothing
 	}
-	if s.people, err = channels.New(s.App, p, projectName(s.App, p), outbox); err != nil {
-		return nil, err
-	}
-	traces, err := progress.Tracer(s.App, p, projectName(s.App, p))
+	people, traces, err := Observers(s.App, p, projectName(s.App, p), outbox)
 	if err != nil {
-		s.people.Close()
 		return nil, err
 	}
+	s.people = people
 	s.config.Observe = func(e journal.Event) {
 		s.view.Event(progress.InNames(s.view.Name, e))
 		traces.Observe(e)
@@ -102,6 +100,19 @@ func (s *sweep) observe(ctx context.Context) (end func(), err error) {
 		traces.Close()
 		s.people.Close()
 	}, nil
+}
+
+// Observers returns what notifies people of a project's runs and what traces them; see [channels.New] for outbox.
+func Observers(a *compose.App, p *compose.Parts, name, outbox string) (*notify.Notifier, *trace.Tracer, error) {
+	people, err := channels.New(a, p, name, outbox)
+	if err != nil {
+		return nil, nil, err
+	}
+	traces, err := progress.Tracer(a, p, name)
+	if err != nil {
+		people.Close()
+	}
+	return people, traces, err
 }
 
 // work sweeps, and prints the result.
