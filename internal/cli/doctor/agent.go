@@ -40,11 +40,10 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	if err == nil {
 		err = agents.Check(agent, options)
 	}
-	if err != nil {
-		d.fail("agent", err.Error(), "")
-		return
+	var inv agents.Invocation
+	if err == nil {
+		inv, err = agent.Invocation(agents.Request{Prompt: "-", Options: options})
 	}
-	inv, err := agent.Invocation(agents.Request{Prompt: "-", Options: options})
 	if err != nil {
 		d.fail("agent", err.Error(), "")
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func (d *doctor) tell() error {
 		}
 	}
 	if failed > 0 {
-		return &exit.Error{Status: cmp.Or(d.status, exit.Failed), Err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
+		return &exit.Error{Status: cmp.Or(d.status, exit.Failed), Err: fmt.Errorf("%s failed", screen.Plural(failed, "check"))}
 	}
 	return nil
 }
@@ -216,8 +217,7 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 		return
 	}
 	if inspector, ok := tracker.As[tracker.Inspector](p.Backlog); ok {
-		labels := append([]string{}, p.Labels...)
-		labels = append(labels, p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel)
+		labels := append(slices.Clone(p.Labels), p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel)
 		if create {
 			if err := inspector.CreateLabels(ctx, labels); err != nil {
 				d.fail("labels", err.Error(), "")
@@ -237,11 +237,7 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 	}
 	ready := 0
 	for _, i := range list.Issues {
-		fits := i.Open
-		for _, l := range p.Labels {
-			fits = fits && i.HasLabel(l)
-		}
-		if fits {
+		if i.Open && !slices.ContainsFunc(p.Labels, func(l string) bool { return !i.HasLabel(l) }) {
 			ready++
 		}
 	}

@@ -20,12 +20,11 @@ import (
 
 // journal checks the whole journal for damage, which other commands may not have met yet.
 func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
-	path := p.JournalFile()
 	if err := p.Journal.Check(ctx); err != nil {
 		d.fail("journal", err.Error(), hint.For(err))
 		return
 	}
-	d.ok("journal", path)
+	d.ok("journal", p.JournalFile())
 }
 
 // disk checks the free space. It fails below the floor, where no run begins, and warns below twice the floor.
