@@ -1,6 +1,7 @@
 package clean
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,9 @@ func (c *cleaner) containers(ctx context.Context, ui *screen.Printer) (results [
 	c.onEngines(ctx, ui, func(ctx context.Context, name string, engine *container.Provider) error {
 		left, err := engine.Abandoned(ctx)
 		for _, box := range slices.Sorted(maps.Keys(left)) {
-			r := CleanedData{Issue: left[box], Container: box, Removed: true, Why: name + " container " + box + ", which nothing uses any more"}
-			if key, ok := c.keys[left[box]]; ok {
-				r.Issue = key
+			r := CleanedData{
+				Issue: cmp.Or(c.keys[left[box]], left[box]), Container: box, Removed: true,
+				Why: name + " container " + box + ", which nothing uses any more",
 			}
 			if !c.dry {
 				if err := engine.Discard(ctx, box); err != nil {
