@@ -93,25 +93,29 @@ func python() Ecosystem {
 				`"pytest" in sys`, `"unittest" in sys`, `"_pytest" in sys`, `"pytest" not in sys`, `"unittest" not in sys`,
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
 		},
-		Retests: []Retest{
-			{
-				Gate:    ".venv/bin/python -m unittest",
-				Line:    ".venv/bin/python -B -m unittest {file}",
-				Unbuilt: pythonUnbuilt(),
-				Empty:   []int{5},
-			},
-			{Gate: ".venv/bin/", Line: ".venv/bin/python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
-			{Gate: "unittest", Line: "python3 -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
-			{Gate: "uv run", Line: "uv run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
-			{Gate: "poetry run", Line: "poetry run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
-			{Gate: "pytest", Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
-			{Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
-		},
-		Canary: pythonCanary,
+		Retests: pythonRetests(),
+		Canary:  pythonCanary,
 		// Beside the package of tests, or in the root, where small projects have their tests.
 		Home: func(file string) bool {
 			return slices.Contains([]string{"test/__init__.py", "tests/__init__.py", "pyproject.toml", "setup.py", "setup.cfg"}, file)
 		},
+	}
+}
+
+// pythonRetests returns the commands of unittest and pytest: in a virtual environment, through a tool, or of the system.
+func pythonRetests() []Retest {
+	unbuilt := []string{"ImportError", "ModuleNotFoundError", "SyntaxError"} // a module could not be imported
+	retest := func(gate, line string, empty ...int) Retest {
+		return Retest{Gate: gate, Line: line, Unbuilt: unbuilt, Empty: empty}
+	}
+	return []Retest{
+		retest(".venv/bin/python -m unittest", ".venv/bin/python -B -m unittest {file}", 5),
+		retest(".venv/bin/", ".venv/bin/python -m pytest -q {file}", 4, 5),
+		retest("unittest", "python3 -B -m unittest {file}", 5),
+		retest("uv run", "uv run python -m pytest -q {file}", 4, 5),
+		retest("poetry run", "poetry run python -m pytest -q {file}", 4, 5),
+		retest("pytest", "python3 -m pytest -q {file}", 4, 5),
+		retest("", "python3 -m pytest -q {file}", 4, 5),
 	}
 }
 
@@ -279,9 +283,6 @@ func pipGate() []Line {
 		{Shell: outside + "unittest"},
 	}
 }
-
-// pythonUnbuilt returns texts of the output that show that a module could not be imported.
-func pythonUnbuilt() []string { return []string{"ImportError", "ModuleNotFoundError", "SyntaxError"} }
 
 // pythonTest lists the modules of test libraries.
 const pythonTest = "unittest pytest _pytest doctest mock nose nose2 pluggy iniconfig hypothesis coverage tox nox behave " +

@@ -88,6 +88,16 @@ func rubyCanary(p Site) []Canary {
 	}
 	name := siblingName(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
 	s := ruby().Syntax.Read(p.Text)
+	verdict := `    replaced = wrong.any? do |w|
+      w.call
+      true
+    rescue Exception
+      false
+    end
+    raise "` + p.Message() + `" unless replaced
+  end
+end
+`
 	class, library := "Minitest::Test", "minitest/autorun"
 	switch {
 	case s.Has("Test : : Unit"):
@@ -106,16 +116,7 @@ func rubyCanary(p Site) []Canary {
       -> { expect("a").to match(/b/) },
       -> { expect {}.to raise_error(ArgumentError) },
     ]
-    replaced = wrong.any? do |w|
-      w.call
-      true
-    rescue Exception
-      false
-    end
-    raise "` + p.Message() + `" unless replaced
-  end
-end
-`)}}
+` + verdict)}}
 	}
 	return []Canary{{Path: name, Content: []byte(`require "` + library + `"
 
@@ -129,14 +130,5 @@ class TestX` + p.Suffix + ` < ` + class + `
       -> { assert_match(/b/, "a") },
       -> { assert_raises(ArgumentError) {} },
     ]
-    replaced = wrong.any? do |w|
-      w.call
-      true
-    rescue Exception
-      false
-    end
-    raise "` + p.Message() + `" unless replaced
-  end
-end
-`)}}
+` + verdict)}}
 }
