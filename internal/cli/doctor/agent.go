@@ -59,24 +59,17 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		}
 		return
 	}
-	if agent.Describe().Program == "" {
-		if d.app.LookPath(program) == "" {
-			d.fail("agent", agents.NotFound(program), hint.Agent)
-			return
-		}
-		line := agent.Name() + " " + strings.Join(options.Command, " ")
-		interpreter := work.Interpreter(d.app.LookPath(program))
-		hidden := work.HiddenFiles(d.app, p, provider, slices.Concat([]string{interpreter}, options.Command[1:], options.Args))
-		if len(hidden) > 0 {
-			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "),
-				"sandbox-show: "+keys.YAML(hidden)+" in your configuration")
-			return
-		}
-		d.ok("agent", line)
-		return
+	named := agent.Describe().Program == "" // by agent-command
+	if !named {
+		program = inv.Argv[0]
 	}
-	if d.app.LookPath(inv.Argv[0]) == "" {
-		d.fail("agent", agents.NotFound(inv.Argv[0]), hint.Agent)
+	found := d.app.LookPath(program)
+	switch {
+	case found == "":
+		d.fail("agent", agents.NotFound(program), hint.Agent)
+		return
+	case named:
+		d.command(p, provider, agent.Name(), options, found)
 		return
 	}
 	out, warnings := proc.NewTail(1<<10), proc.NewTail(1<<10)
@@ -98,6 +91,18 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it asks before it acts, but nobody is there to answer", "--skip-permissions, or --permission-mode MODE")
 	}
+}
+
+// command reports the user's own agent, whose program was found, and which of its files the sandbox does not show.
+func (d *doctor) command(p *compose.Parts, provider sandboxes.Provider, agent string, options agents.Options, found string) {
+	line := agent + " " + strings.Join(options.Command, " ")
+	files := slices.Concat([]string{work.Interpreter(found)}, options.Command[1:], options.Args)
+	if hidden := work.HiddenFiles(d.app, p, provider, files); len(hidden) > 0 {
+		d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "),
+			"sandbox-show: "+keys.YAML(hidden)+" in your configuration")
+		return
+	}
+	d.ok("agent", line)
 }
 
 // inSandbox reports whether the sandbox has the agent's program. A setup may install it.
