@@ -157,16 +157,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if discard && n > 0 && err == nil {
 		err = exit.Incompletef("%d of %d not removed", n, len(results))
 	}
-	remote, when := p.Repo.Remote(), ""
-	if !strings.HasPrefix(c.base.Name, remote+"/") {
-		when = c.base.Name + " is pushed and "
-	}
-	for i, command := range c.onRemote(ctx) {
-		if i == 0 {
-			a.UI.Note("%s", screen.CleanLine("the branches are still on "+remote+"; once "+when+"no request needs them, delete them there:"))
-		}
-		a.UI.Note("  %s", command)
-	}
+	c.noteOnRemote(ctx, a.UI)
 	return err
 }
 

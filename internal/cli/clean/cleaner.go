@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -364,23 +365,31 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	return CleanedData{Issue: l.key, Branch: l.name(), Removed: true, Why: why}
 }
 
-// onRemote returns commands that delete the removed branches on the remote, too, where they have not moved. It only proposes them:
-// a request may need the branch, or the remote's base may lack the commits.
-func (c *cleaner) onRemote(ctx context.Context) []string {
+// noteOnRemote prints commands that delete the removed branches on the remote, too, where they have not moved. It only proposes
+// them: a request may need the branch, or the remote's base may lack the commits.
+func (c *cleaner) noteOnRemote(ctx context.Context, ui *screen.Printer) {
 	remote := c.p.Repo.Remote()
 	if remote == "" || len(c.gone) == 0 {
-		return nil
+		return
 	}
 	there, err := c.p.Repo.RemoteBranches(ctx, c.p.BranchPrefix)
 	if err != nil {
 		c.p.Log.Debug("branches on the remote not listed", "error", err)
 	}
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(c.gone)) {
-		if tip := c.gone[name]; there[git.Heads+name] == tip {
-			lease := git.Quote("--force-with-lease=" + git.Heads + name + ":" + tip)
-			out = append(out, fmt.Sprintf("git push %s %s --delete %s", lease, git.Quote(remote), git.Quote(git.Heads+name)))
-		}
+	head, when := "the branches are still on "+remote+"; once ", c.base.Name+" is pushed and "
+	if strings.HasPrefix(c.base.Name, remote+"/") {
+		when = ""
 	}
-	return out
+	for _, name := range slices.Sorted(maps.Keys(c.gone)) {
+		tip := c.gone[name]
+		if there[git.Heads+name] != tip {
+			continue
+		}
+		if head != "" {
+			ui.Note("%s", screen.CleanLine(head+when+"no request needs them, delete them there:"))
+			head = ""
+		}
+		lease := git.Quote("--force-with-lease=" + git.Heads + name + ":" + tip)
+		ui.Note("  git push %s %s --delete %s", lease, git.Quote(remote), git.Quote(git.Heads+name))
+	}
 }
