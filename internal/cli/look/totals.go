@@ -130,12 +130,10 @@ func capStates(ctx context.Context, p *compose.Parts, now time.Time) ([]capState
 func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
 	c := capState{Of: of, Cap: limit}
 	if limit.Tokens > 0 {
-		left := max(0, limit.Tokens-spent.Tokens())
-		c.LeftTokens = &left
+		c.LeftTokens = new(max(0, limit.Tokens-spent.Tokens()))
 	}
 	if limit.CostUSD > 0 {
-		left := max(0, limit.CostUSD-spent.CostUSD)
-		c.LeftUSD = &left
+		c.LeftUSD = new(max(0, limit.CostUSD-spent.CostUSD))
 	}
 	return c
 }

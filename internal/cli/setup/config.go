@@ -3,6 +3,7 @@ package setup
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,12 +58,8 @@ func runConfig(cmd *cobra.Command, a *compose.App, args []string) error {
 		return err
 	}
 	entries := loaded.Entries()
-	if only != "" {
-		for _, e := range entries {
-			if e.Key == only {
-				return printSetting(a, e)
-			}
-		}
+	if i := slices.IndexFunc(entries, func(e config.Entry) bool { return e.Key == only }); i >= 0 {
+		return printSetting(a, entries[i])
 	}
 	if a.JSON {
 		return a.UI.JSON(entries)
