@@ -67,23 +67,22 @@ func (a api) registerEvents(h huma.API) {
 }
 
 // endOf makes the event of a run's end from its record. Before the end the event has no kind.
-func endOf(r journal.Record) (e journal.Event) {
+func endOf(r journal.Record) journal.Event {
 	if r.Ended.IsZero() {
-		return e
+		return journal.Event{}
 	}
-	v, used := r.Verdict, r.Facts.Usage
 	return journal.Event{
 		Kind:    journal.EventEnded,
 		Time:    r.Ended,
 		Run:     r.ID,
 		Key:     r.Key,
 		Title:   r.Title,
-		Outcome: v.Outcome,
-		Final:   v.Final,
-		Reason:  &v.Reason,
+		Outcome: r.Verdict.Outcome,
+		Final:   r.Verdict.Final,
+		Reason:  &r.Verdict.Reason,
 		Branch:  r.Branch,
 		Commits: r.Commits,
-		Usage:   &used,
+		Usage:   &r.Facts.Usage,
 		Elapsed: r.Took(r.Ended).Seconds(),
 		Agent:   r.Agent,
 		Model:   r.Model,
