@@ -195,23 +195,18 @@ func (c *Writer) Write(b []byte) (int, error) {
 	if c.w == nil {
 		return len(b), nil
 	}
-	n, to := len(b), c.w
-	if c.via != nil {
-		to = c.via
-	}
+	to := cmp.Or(c.via, c.w)
 	_, err := to.Write(b)
 	switch {
+	case err == nil:
+		return len(b), nil
 	case errors.Is(err, syscall.EPIPE):
 		c.w = nil
 		close(c.Unread)
 		return len(b), nil
-	case err != nil && c.first == nil:
-		c.first = err
 	}
-	if err != nil {
-		n = 0
-	}
-	return n, err
+	c.first = cmp.Or(c.first, err)
+	return 0, err
 }
 
 // Divert sends further output to another writer, or with nil to the original one again.
