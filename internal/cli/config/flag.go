@@ -58,28 +58,26 @@ type flagValue struct {
 // Set implements pflag.Value. A list flag adds one item per call; an empty item empties the list.
 func (f *flagValue) Set(s string) error {
 	f.set = true
-	if f.key.List() && f.key.Kind != keys.Words {
-		items, _ := f.value.([]string)
-		if s == "" && f.key.Check != nil {
-			if err := f.key.Check(s); err != nil {
-				return fmt.Errorf("it %w", err)
-			}
-		}
-		if s == "" {
-			f.value = []string{}
-			return nil
-		}
-		f.value = append(items, s)
-		return nil
-	}
-	if f.key.Kind == keys.Words {
+	switch {
+	case f.key.Kind == keys.Words:
 		list, err := words.Split(s)
 		f.value = append([]string{}, list...)
 		return err
+	case !f.key.List():
+		v, err := f.key.Scalar(s)
+		f.value = v
+		return err
+	case s != "":
+		items, _ := f.value.([]string)
+		f.value = append(items, s)
+		return nil
+	case f.key.Check != nil:
+		if err := f.key.Check(s); err != nil {
+			return fmt.Errorf("it %w", err)
+		}
 	}
-	v, err := f.key.Scalar(s)
-	f.value = v
-	return err
+	f.value = []string{}
+	return nil
 }
 
 // String implements pflag.Value. It is the default in the help.
@@ -87,17 +85,10 @@ func (f *flagValue) String() string {
 	if f.set || f.key.Name == "" {
 		return ""
 	}
-	switch v := f.key.Default.(type) {
-	case []string:
-		return strings.Join(v, ", ")
-	case bool:
-		return ""
-	default:
-		if s := Show(v); s != "0" {
-			return s
-		}
-		return ""
+	if s := Show(f.key.Default); s != "0" && f.key.Kind != keys.Bool {
+		return s
 	}
+	return ""
 }
 
 // Type implements pflag.Value. It is the placeholder of the value in the help.
