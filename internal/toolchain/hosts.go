@@ -79,9 +79,7 @@ func run(ctx context.Context, env, argv []string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out := proc.NewTail(4 << 10)
-	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: argv, Dir: "/", Env: env, Stdout: out, Grace: time.Second,
-	})
+	exit, err := proc.Run(ctx, proc.Spec{Argv: argv, Dir: "/", Env: env, Stdout: out, Grace: time.Second})
 	if err != nil || exit.Code != 0 {
 		return ""
 	}
