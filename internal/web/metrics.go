@@ -47,11 +47,7 @@ func NewMetrics() *Metrics {
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		buckets := prometheus.ExponentialBuckets(1, 2, 15) // one second to about four hours
-		return auto.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    name,
-			Help:    help,
-			Buckets: buckets,
-		}, append([]string{"project"}, labels...))
+		return auto.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"project"}, labels...))
 	}
 	return &Metrics{
 		registry: registry, currentStages: map[string]runStage{}, costless: map[string]bool{},

@@ -45,6 +45,7 @@ func (l *Live) Observe(project string, e journal.Event) {
 		return
 	}
 	d, on := l.runs[id]
+	text, says := report.Action(e)
 	switch e.Kind {
 	case journal.EventStage:
 		d.Phase = phase(e.Stage)
@@ -56,11 +57,11 @@ func (l *Live) Observe(project string, e journal.Event) {
 			d.Usage = d.Usage.Add(*e.Usage)
 		}
 	default:
-		if _, says := report.Action(e); !on && !says {
+		if !on && !says {
 			return
 		}
 	}
-	if text, says := report.Action(e); says {
+	if says {
 		d.Last = line(text)
 	}
 	l.runs[id] = d
