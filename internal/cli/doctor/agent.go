@@ -31,10 +31,8 @@ const versionTime = 20 * time.Second
 func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
-		provider = sandboxes.NewNone(sandboxes.NoneConfig{
-			Env:  d.app.Host.Env,
-			Deny: d.app.Trackers.SecretVars(),
-		}) // the check of the sandbox reports err
+		// The check of the sandbox reports err.
+		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.Host.Env, Deny: d.app.Trackers.SecretVars()})
 	}
 	agent, options, _, err := d.app.Agent(p.Config, provider)
 	if err == nil {

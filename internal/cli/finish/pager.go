@@ -102,13 +102,8 @@ func throughPager(a *compose.App, dir string) (settings, env []string, err error
 	}
 	ask := func(args ...string) string {
 		var out strings.Builder
-		_, err := proc.Run(a.Hard, proc.Spec{
-			Argv:   append([]string{"git", "-C", dir}, args...),
-			Dir:    a.Host.Dir,
-			Env:    a.Host.Env,
-			Stdout: &out,
-		})
-		if err != nil {
+		spec := proc.Spec{Argv: append([]string{"git", "-C", dir}, args...), Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out}
+		if _, err := proc.Run(a.Hard, spec); err != nil {
 			return ""
 		}
 		return strings.TrimSpace(out.String())

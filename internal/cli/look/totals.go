@@ -146,10 +146,8 @@ func printCaps(a *compose.App, list []capState) {
 		}
 		var parts []string
 		if c.Cap.CostUSD > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", ledger.Spend{
-				Usage:   *c.Spent,
-				Unknown: c.Unknown,
-			}.Amount(), ledger.USD(c.Cap.CostUSD)))
+			spent := ledger.Spend{Usage: *c.Spent, Unknown: c.Unknown}
+			parts = append(parts, fmt.Sprintf("%s of %s", spent.Amount(), ledger.USD(c.Cap.CostUSD)))
 		}
 		if c.Cap.Tokens > 0 {
 			parts = append(parts, fmt.Sprintf("%s of %s tokens", ledger.Count(c.Spent.Tokens()), ledger.Count(c.Cap.Tokens)))

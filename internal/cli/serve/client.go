@@ -65,18 +65,16 @@ func clientOf(a *compose.App, flag, address, tokenFile string) (*attach.Service,
 
 // refused adds a hint to an error of a service, if there is one.
 func refused(err error) error {
-	if errors.Is(err, attach.ErrOther) {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: "is it a machine of a fleet? name one with the role web"}
-	}
-	if errors.Is(err, attach.ErrNoService) {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "start one with: ralph serve"}
-	}
 	answer, is := errors.AsType[*attach.RefusedError](err)
-	if !is {
-		return err
+	if is {
+		answer.Detail = screen.CleanLine(answer.Detail)
 	}
-	answer.Detail = screen.CleanLine(answer.Detail)
-	if answer.Code == http.StatusUnauthorized {
+	switch {
+	case errors.Is(err, attach.ErrOther):
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "is it a machine of a fleet? name one with the role web"}
+	case errors.Is(err, attach.ErrNoService):
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "start one with: ralph serve"}
+	case is && answer.Code == http.StatusUnauthorized:
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
 	}
 	return err
