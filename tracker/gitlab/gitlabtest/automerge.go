@@ -10,14 +10,13 @@ func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
 	if refused, bad := p.mergeRefusal(c, m); bad {
 		return refused
 	}
+	ended := []string{"success", "failed", "canceled", "skipped", "manual"}
 	later, _ := c.body["merge_when_pipeline_succeeds"].(bool)
-	if active := m.pipeline != nil && !slices.Contains([]string{
-		"success", "failed", "canceled", "skipped", "manual",
-	}, m.pipeline.status); later && active {
+	if later && m.pipeline != nil && !slices.Contains(ended, m.pipeline.status) {
 		m.AutoMerge = true
-		return ok(s.mergeObject(p, m, true))
+	} else {
+		m.State = "merged"
 	}
-	m.State = "merged"
 	return ok(s.mergeObject(p, m, true))
 }
 
@@ -26,13 +25,13 @@ func (p *Project) mergeRefusal(c *call, m *Merge) (refused answer, bad bool) {
 	sha, _ := c.body["sha"].(string)
 	switch {
 	case p.level(c.user.ID) < Developer || p.NoMerge:
-		return answer{status: http.StatusUnauthorized, body: object{"message": "401 Unauthorized"}}, true
+		return refusal(http.StatusUnauthorized, "401 Unauthorized"), true
 	case m.State != "opened":
-		return answer{status: http.StatusMethodNotAllowed, body: object{"message": "405 Method Not Allowed"}}, true
+		return refusal(http.StatusMethodNotAllowed, "405 Method Not Allowed"), true
 	case sha != "" && sha != m.SHA:
-		return answer{status: http.StatusConflict, body: object{"message": "SHA does not match HEAD of source branch: " + m.SHA}}, true
+		return refusal(http.StatusConflict, "SHA does not match HEAD of source branch: %s", m.SHA), true
 	case m.Conflicts:
-		return answer{status: http.StatusUnprocessableEntity, body: object{"message": "Branch cannot be merged"}}, true
+		return refusal(http.StatusUnprocessableEntity, "Branch cannot be merged"), true
 	}
 	return answer{}, false
 }
@@ -53,9 +52,9 @@ func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
 func (s *Server) keepMerge(c *call, p *Project, m *Merge) answer {
 	switch {
 	case p.level(c.user.ID) < Developer:
-		return answer{status: http.StatusUnauthorized, body: object{"message": "401 Unauthorized"}}
+		return refusal(http.StatusUnauthorized, "401 Unauthorized")
 	case !m.AutoMerge:
-		return answer{status: http.StatusNotAcceptable, body: object{"message": "406 Not Acceptable"}}
+		return refusal(http.StatusNotAcceptable, "406 Not Acceptable")
 	}
 	m.AutoMerge, m.Train = false, false
 	return created(s.mergeObject(p, m, true))

@@ -2,6 +2,7 @@ package gitlabtest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
@@ -37,7 +38,7 @@ func (s *Server) Inject(decide func(Call) *Fault) {
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Call(nil), s.calls...)
+	return slices.Clone(s.calls)
 }
 
 // Forget clears the list of calls; the next call is number 1.

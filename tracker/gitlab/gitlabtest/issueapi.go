@@ -23,7 +23,7 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	o := object{
 		"id": i.id, "iid": i.iid, "project_id": p.id, "title": i.Title, "description": i.Description, "state": i.state(),
 		"created_at": stamp(i.Created), "updated_at": stamp(i.updated), "closed_at": nil, "labels": slices.Clone(i.Labels),
-		"milestone": nil, "assignees": []any{}, "author": s.embeddedUser(i.author), "user_notes_count": i.noteCount(),
+		"milestone": nil, "assignees": s.accounts(i.Assignees), "author": s.embeddedUser(i.author), "user_notes_count": i.noteCount(),
 		"merge_requests_count": len(p.closingMerges(i)), "upvotes": 0, "downvotes": 0, "due_date": nil, "confidential": i.Confidential,
 		"discussion_locked": i.Locked, "issue_type": cmp.Or(i.Type, "issue"),
 		"web_url":               fmt.Sprintf("%s/%s/-/issues/%d", s.URL, p.path, i.iid),
@@ -42,13 +42,6 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	}
 	if i.Milestone != "" {
 		o["milestone"] = object{"id": 1, "title": i.Milestone, "state": "active"}
-	}
-	var who []any
-	for _, u := range i.Assignees {
-		who = append(who, s.embeddedUser(u.ID))
-	}
-	if who != nil {
-		o["assignees"] = who
 	}
 	return o
 }

@@ -70,13 +70,7 @@ func (p *Project) addMerge(m *Merge) *Merge {
 
 // refresh updates the head from the source branch.
 func (p *Project) refresh(m *Merge) {
-	sha := p.branch(m.Source)
-	if sha == "" {
-		sha = m.SHA
-	}
-	if sha == "" {
-		sha = strings.Repeat("1", 40)
-	}
+	sha := cmp.Or(p.branch(m.Source), m.SHA, strings.Repeat("1", 40))
 	if n := len(m.versions); n > 0 && m.versions[n-1].sha == sha {
 		return
 	}

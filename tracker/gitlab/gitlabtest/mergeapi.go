@@ -1,6 +1,7 @@
 package gitlabtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,14 +15,11 @@ func (s *Server) closedBy(c *call, p *Project, i *Issue) answer {
 
 func (s *Server) mergeObject(p *Project, m *Merge, full bool) object {
 	p.refresh(m)
-	status := m.MergeStatus
-	switch {
-	case status != "":
-	case m.Conflicts:
+	status := "mergeable"
+	if m.Conflicts {
 		status = "conflict"
-	default:
-		status = "mergeable"
 	}
+	status = cmp.Or(m.MergeStatus, status)
 	draft := strings.HasPrefix(strings.ToLower(m.Title), "draft:")
 	o := object{
 		"id": m.id, "iid": m.IID, "project_id": p.id, "title": m.Title, "description": m.Description, "state": m.State,
@@ -110,14 +108,11 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 	case strings.TrimSpace(m.Title) == "":
 		return badParameter("title is empty")
 	case len([]rune(m.Title)) > maxTitle:
-		return answer{
-			status: http.StatusBadRequest,
-			body:   object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}},
-		}
+		return invalid("title", "is too long (maximum is 255 characters)")
 	case p.git != nil && p.branch(m.Source) == "":
-		return answer{status: http.StatusBadRequest, body: object{"message": object{"source_branch": []string{"does not exist"}}}}
+		return invalid("source_branch", "does not exist")
 	case p.git != nil && p.branch(m.Target) == "":
-		return answer{status: http.StatusBadRequest, body: object{"message": object{"target_branch": []string{"does not exist"}}}}
+		return invalid("target_branch", "does not exist")
 	}
 	for _, other := range p.merges {
 		if other.State == "opened" && other.Source == m.Source && other.Target == m.Target {

@@ -141,7 +141,7 @@ func (s *Server) routeNotes(c *call, p *Project, x noteList, kind string, rest [
 		return s.writeNote(c, p, x, p.newNote(c.user.ID, ""), x.add)
 	}
 	if len(rest) < 3 || rest[1] != "notes" {
-		return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+		return noRoute()
 	}
 	at := slices.IndexFunc(x.list, func(n *note) bool { return n.id == number(rest[2]) })
 	switch {

@@ -181,7 +181,7 @@ func (s *Server) createLabel(c *call, p *Project) answer {
 	case name == "" || color == "":
 		return badParameter("name is missing, color is missing")
 	case strings.Contains(name, ","):
-		return answer{status: http.StatusBadRequest, body: object{"message": object{"title": []string{"is invalid"}}}}
+		return invalid("title", "is invalid")
 	case slices.ContainsFunc(p.labels, func(l *label) bool { return l.name == name }):
 		return refusal(http.StatusConflict, "Label already exists")
 	}

@@ -42,7 +42,7 @@ func (s *Server) dispatch(c *call) answer {
 	case "GET personal_access_tokens/self":
 		return ok(c.token.object())
 	}
-	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+	return noRoute()
 }
 
 // shape returns the method and path of a call, with numbers replaced by "#".
@@ -106,7 +106,7 @@ func (s *Server) routeProject(c *call, name string, rest []string) answer {
 	case len(rest) >= 2 && rest[0] == "merge_requests":
 		return s.routeMerge(c, p, strings.Replace(kind, "merge_requests/#", "", 1), rest[1:])
 	}
-	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+	return noRoute()
 }
 
 func (s *Server) routeIssue(c *call, p *Project, kind string, rest []string) answer {

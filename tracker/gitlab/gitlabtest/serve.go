@@ -42,6 +42,16 @@ func badParameter(format string, args ...any) answer {
 	return answer{status: http.StatusBadRequest, body: object{"error": fmt.Sprintf(format, args...)}}
 }
 
+// invalid refuses the value of a field.
+func invalid(field, why string) answer {
+	return answer{status: http.StatusBadRequest, body: object{"message": object{field: []string{why}}}}
+}
+
+// noRoute answers a path that the API does not have.
+func noRoute() answer {
+	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+}
+
 // text returns the encoded body.
 func (a answer) text() []byte {
 	if body, raw := a.body.([]byte); raw {

@@ -96,26 +96,33 @@ func populated(t *testing.T) (*Server, *Project, *User) {
 
 func ask(t *testing.T, s *Server, p *Project, path string) (int, []byte) {
 	t.Helper()
+	return send(t, s, p, http.MethodGet, path, "")
+}
+
+// send makes one call and returns the status and the JSON of its answer.
+func send(t *testing.T, s *Server, p *Project, method, path, body string) (int, []byte) {
+	t.Helper()
 	below := "projects/" + strings.ReplaceAll(p.Path(), "/", "%2F") + "/" + path
 	if strings.HasPrefix(path, "user") || strings.HasPrefix(path, "personal") {
 		below = path
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+apiPath+strings.TrimSuffix(below, "/"), nil)
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+apiPath+strings.TrimSuffix(below, "/"), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("PRIVATE-TOKEN", "secret")
+	r.Header.Set("Content-Type", "application/json")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var body json.RawMessage
-	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
+	var answer json.RawMessage
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	return resp.StatusCode, body
+	return resp.StatusCode, answer
 }
 
 // nested returns the kind of object in a field.
@@ -123,9 +130,7 @@ func nested(field string) string {
 	switch field {
 	case "author", "assignees", "reviewers", "user":
 		return "user"
-	case "note":
-		return "note"
-	case "notes":
+	case "note", "notes":
 		return "note"
 	case "head_pipeline":
 		return "pipeline"

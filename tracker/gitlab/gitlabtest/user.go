@@ -1,6 +1,7 @@
 package gitlabtest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,9 +41,7 @@ func (s *Server) AddUser(u User) *User {
 	if u.ID == 0 {
 		u.ID = s.id()
 	}
-	if u.State == "" {
-		u.State = "active"
-	}
+	u.State = cmp.Or(u.State, "active")
 	s.users[u.ID] = &u
 	return &u
 }
