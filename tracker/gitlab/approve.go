@@ -2,6 +2,7 @@ package gitlab
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
@@ -35,13 +36,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		return by.Name, err
 	}
 	if self.Bot && by.ID == self.ID {
-		return by.Name, &tracker.UnapprovedError{
-			Kind:    tracker.LabelUntrusted,
-			Label:   label,
-			Account: by.Name,
-			ID:      by.ID,
-			Why:     tracker.OwnAccount,
-		}
+		return by.Name, &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Account: by.Name, ID: by.ID, Why: tracker.OwnAccount}
 	}
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
 		return by.Name, err
@@ -87,13 +82,6 @@ func (t *Tracker) currentLabelEvent(ctx context.Context, iid int, label string) 
 // keepsText reports whether a system note leaves the text unchanged. Anybody can cause such notes, for example by mentioning the
 // issue elsewhere.
 func keepsText(body string) bool {
-	for _, start := range []string{
-		"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ",
-		"marked this issue as related to ",
-	} {
-		if strings.HasPrefix(body, start) {
-			return true
-		}
-	}
-	return false
+	harmless := []string{"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ", "marked this issue as related to "}
+	return slices.ContainsFunc(harmless, func(start string) bool { return strings.HasPrefix(body, start) })
 }

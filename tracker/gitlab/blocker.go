@@ -114,9 +114,7 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 	if err != nil {
 		return nil, err
 	}
-	for n, isOpen := range more {
-		states[n] = isOpen
-	}
+	maps.Copy(states, more)
 	out := map[int][]tracker.Blocker{}
 	for _, i := range chosen {
 		out[i.IID] = knownBlockers(namedBlockers(i.Body, i.IID), states)

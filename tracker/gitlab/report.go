@@ -21,13 +21,10 @@ func escapeActions(text string) string { return quickAction().ReplaceAllString(t
 // poster returns access to the notes of ralph's account on an issue or a merge request.
 func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
 	issuePath := apiPath(number, request)
-	type text struct {
-		Body string `json:"body"`
-	}
 	write := func(ctx context.Context, method, path, body string) error {
 		_, err := getOne(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
 			n := new(gl.Note)
-			resp, err := t.do(method, issuePath+path, text{body}, n, o)
+			resp, err := t.do(method, issuePath+path, map[string]string{"body": body}, n, o)
 			return n, resp, err
 		})
 		return err
