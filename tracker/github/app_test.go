@@ -20,7 +20,7 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 	s := githubtest.New(t)
 	var secrets sync.Map
 	cfg := configOf(s)
-	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp()}
 	cfg.OnSecret = func(secret string) { secrets.Store(secret, true) }
 	cfg.StateDir = t.TempDir()
 	g := open(t, cfg)
@@ -67,7 +67,7 @@ func TestCommitter(t *testing.T) {
 	}
 	s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, ID: 4001, Permission: "write"})
 	cfg := configOf(s)
-	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp()}
 	g := open(t, cfg)
 	for range 2 {
 		name, email, err := g.Committer(t.Context())
@@ -91,7 +91,7 @@ func TestAppWithSkewedClock(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
 	cfg := configOf(s)
-	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp(time.Hour)}
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp()}
 	behind := clocktest.New()
 	behind.Advance(-30 * time.Minute)
 	cfg.HTTP.Clock = behind

@@ -21,20 +21,19 @@ const AppID = 77
 // appState is the GitHub App that ralph may log in as.
 type appState struct {
 	key    *rsa.PublicKey
-	life   time.Duration
 	grants map[string]string
 	minted int
 }
 
-// UseApp installs an app whose bot is Bot, and returns its private key. Its tokens expire after life.
-func (s *Server) UseApp(life time.Duration) []byte {
+// UseApp installs an app whose bot is Bot, and returns its private key. Its tokens expire after an hour.
+func (s *Server) UseApp() []byte {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.app = &appState{key: &key.PublicKey, life: life, grants: map[string]string{
+	s.app = &appState{key: &key.PublicKey, grants: map[string]string{
 		"metadata": "read", "issues": "write", "contents": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}}
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
@@ -48,9 +47,10 @@ func (s *Server) Minted() int {
 
 // verifyJWT verifies a JWT by GitHub's rules.
 func (a *appState) verifyJWT(token string, now time.Time) bool {
-	text, signature, ok := cutLast(token, ".")
-	sig, err := base64.RawURLEncoding.DecodeString(signature)
-	if !ok || err != nil {
+	end := max(strings.LastIndexByte(token, '.'), 0)
+	text := token[:end]
+	sig, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token[end:], "."))
+	if err != nil {
 		return false
 	}
 	sum := sha256.Sum256([]byte(text))
@@ -70,22 +70,14 @@ func (a *appState) verifyJWT(token string, now time.Time) bool {
 	return claims.Iss == fmt.Sprint(AppID) && !issued.After(now) && ends.After(now) && ends.Sub(now) <= 10*time.Minute
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
 func (q *request) appToken(parts []string) reply {
 	if len(parts) == 1 {
 		out := q.desc.object("integration")
 		out["id"], out["slug"] = AppID, strings.TrimSuffix(Bot, "[bot]")
-		return reply{status: http.StatusOK, body: out}
+		return ok(out)
 	}
 	q.app.minted++
-	ends := q.clock.Now().Add(q.app.life)
+	ends := q.clock.Now().Add(time.Hour)
 	token := fmt.Sprintf("ghs_minted%d", q.app.minted)
 	q.tokens[token] = &Access{Login: Bot, Ends: ends}
 	out := q.desc.object("installation-token")
@@ -97,5 +89,5 @@ func (q *request) appToken(parts []string) reply {
 func (q *request) installationReply() reply {
 	out := q.desc.object("installation")
 	out["id"], out["app_id"] = 4242, AppID
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }

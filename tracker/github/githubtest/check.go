@@ -18,11 +18,11 @@ func (q *request) commit(sha, what string) reply {
 		statuses = append(statuses, one)
 	}
 	if what == "check-runs" {
-		return reply{status: http.StatusOK, body: map[string]any{"total_count": len(runs), "check_runs": runs}}
+		return ok(map[string]any{"total_count": len(runs), "check_runs": runs})
 	}
 	out := q.desc.object("combined-commit-status")
 	out["sha"], out["statuses"], out["total_count"] = sha, statuses, len(statuses)
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }
 
 func (s *Server) showRun(sha string, c *Check) map[string]any {
@@ -45,7 +45,7 @@ func (s *Server) showRun(sha string, c *Check) map[string]any {
 func (q *request) protection(branch string) reply {
 	out := q.desc.object("branch-get")
 	out["name"] = branch
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }
 
 // ruleset returns the required checks in the form of a ruleset.
@@ -61,7 +61,7 @@ func (q *request) ruleset() reply {
 			"parameters": map[string]any{"required_status_checks": checks, "strict_required_status_checks_policy": false},
 		})
 	}
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }
 
 // jobLog returns the log of a job.

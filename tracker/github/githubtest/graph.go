@@ -67,7 +67,7 @@ func graphError(kind, message string) reply {
 	if kind != "" {
 		e["type"] = kind
 	}
-	return reply{status: http.StatusOK, body: map[string]any{"data": nil, "errors": []any{e}}}
+	return ok(map[string]any{"data": nil, "errors": []any{e}})
 }
 
 func (s *Server) graphEdits(number int) reply {
@@ -81,7 +81,7 @@ func (s *Server) graphEdits(number int) reply {
 		nodes = append([]any{map[string]any{"editedAt": stamp(e.At), "editor": s.actor(e.By)}}, nodes...)
 	}
 	issue := map[string]any{"lastEditedAt": last, "userContentEdits": map[string]any{"totalCount": len(nodes), "nodes": nodes}}
-	return reply{status: http.StatusOK, body: map[string]any{"data": map[string]any{"repository": map[string]any{"issue": issue}}}}
+	return data(map[string]any{"repository": map[string]any{"issue": issue}})
 }
 
 func (s *Server) graphDraft(a *Access, id string, draft bool) reply {
@@ -101,6 +101,5 @@ func (s *Server) graphDraft(a *Access, id string, draft bool) reply {
 	if draft {
 		mutation = "convertPullRequestToDraft"
 	}
-	now := map[string]any{"pullRequest": map[string]any{"isDraft": draft}}
-	return reply{status: http.StatusOK, body: map[string]any{"data": map[string]any{mutation: now}}}
+	return data(map[string]any{mutation: map[string]any{"pullRequest": map[string]any{"isDraft": draft}}})
 }

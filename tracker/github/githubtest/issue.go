@@ -169,7 +169,7 @@ func (q *request) issue(i *Issue) reply {
 			i.Closed = q.text("state") == "closed"
 		}
 	}
-	return reply{status: http.StatusOK, body: q.issueObject(i)}
+	return ok(q.issueObject(i))
 }
 
 func (q *request) comments(i *Issue) reply {
@@ -235,7 +235,7 @@ func (q *request) comment(id string) reply {
 				return reply{status: http.StatusNoContent}
 			}
 			c.Body, c.Updated = q.text("body"), i.Updated
-			return reply{status: http.StatusOK, body: q.showComment(i, c)}
+			return ok(q.showComment(i, c))
 		}
 	}
 	return refuse(http.StatusNotFound, "Not Found")
@@ -251,7 +251,7 @@ func (q *request) label(i *Issue, names []string) reply {
 		i.Labels = append(i.Labels, name)
 		i.Events = append(i.Events, Event{Kind: Labelled, Actor: q.access.Login, Label: name, At: i.Updated, id: q.id()})
 	}
-	return reply{status: http.StatusOK, body: q.showLabels(i.Labels)}
+	return ok(q.showLabels(i.Labels))
 }
 
 func (q *request) unlabel(i *Issue, name string) reply {
@@ -262,7 +262,7 @@ func (q *request) unlabel(i *Issue, name string) reply {
 	i.Updated = q.now()
 	i.Events = append(i.Events, Event{Kind: Unlabelled, Actor: q.access.Login, Label: i.Labels[n], At: i.Updated, id: q.id()})
 	i.Labels = slices.Delete(i.Labels, n, n+1)
-	return reply{status: http.StatusOK, body: q.showLabels(i.Labels)}
+	return ok(q.showLabels(i.Labels))
 }
 
 func (q *request) assign(i *Issue) reply {
@@ -297,7 +297,7 @@ func (q *request) labelsPath(parts []string) reply {
 		if !slices.ContainsFunc(q.labels, func(l string) bool { return strings.EqualFold(l, parts[0]) }) {
 			return refuse(http.StatusNotFound, "Not Found")
 		}
-		return reply{status: http.StatusOK, body: q.showLabel(parts[0])}
+		return ok(q.showLabel(parts[0]))
 	}
 	if q.method == http.MethodGet {
 		return page(q, q.labels, q.showLabel)

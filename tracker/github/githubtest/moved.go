@@ -72,5 +72,5 @@ func (q *request) routeOther(parts []string) reply {
 	out := q.issueObject(&i)
 	home := q.http.URL + api + "/repos/" + i.Moved
 	out["number"], out["repository_url"], out["url"] = i.Number+100, home, fmt.Sprintf("%s/issues/%d", home, i.Number+100)
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }

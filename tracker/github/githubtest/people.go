@@ -52,7 +52,7 @@ func (q *request) user(parts []string) reply {
 	if u == nil {
 		return refuse(http.StatusNotFound, "Not Found")
 	}
-	return reply{status: http.StatusOK, body: u}
+	return ok(u)
 }
 
 // collaborators lists people with at least the requested permission. It omits bots of apps.
@@ -71,13 +71,8 @@ func (q *request) collaborators() reply {
 	return page(q, found, func(u *User) map[string]any {
 		out, _ := q.embeddedUser(u.Login).(map[string]any)
 		write := rank(u.Permission) >= rank("write")
-		out["permissions"] = map[string]any{
-			"pull":     true,
-			"triage":   write,
-			"push":     write,
-			"maintain": u.Permission == "admin",
-			"admin":    u.Permission == "admin",
-		}
+		admin := u.Permission == "admin"
+		out["permissions"] = map[string]any{"pull": true, "triage": write, "push": write, "maintain": admin, "admin": admin}
 		out["role_name"] = u.Permission
 		return out
 	})
@@ -95,7 +90,7 @@ func (q *request) permission(login string) reply {
 	}
 	who, _ := q.embeddedUser(login).(map[string]any)
 	who["role_name"] = u.Permission
-	return reply{status: http.StatusOK, body: map[string]any{"permission": u.Permission, "role_name": u.Permission, "user": who}}
+	return ok(map[string]any{"permission": u.Permission, "role_name": u.Permission, "user": who})
 }
 
 func (q *request) repository() reply {
@@ -103,12 +98,9 @@ func (q *request) repository() reply {
 	for _, k := range []string{"source", "parent", "template_repository"} {
 		delete(out, k)
 	}
+	write := q.hasPermission(q.access, "write")
 	permissions := map[string]any{
-		"admin":    q.hasPermission(q.access, "admin"),
-		"push":     q.hasPermission(q.access, "write"),
-		"pull":     true,
-		"triage":   q.hasPermission(q.access, "write"),
-		"maintain": false,
+		"admin": q.hasPermission(q.access, "admin"), "push": write, "pull": true, "triage": write, "maintain": false,
 	}
 	out["language"] = nil
 	_, name, _ := strings.Cut(q.name, "/")

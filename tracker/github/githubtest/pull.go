@@ -102,7 +102,7 @@ func (q *request) pullsPath(parts []string) reply {
 		if q.method == http.MethodPatch {
 			return q.edit(i)
 		}
-		return reply{status: http.StatusOK, body: q.showPull(i, true)}
+		return ok(q.showPull(i, true))
 	}
 	if parts[1] == "requested_reviewers" {
 		return q.requestReview(i)
@@ -187,7 +187,7 @@ func (q *request) edit(i *Issue) reply {
 			*to = v
 		}
 	}
-	return reply{status: http.StatusOK, body: q.showPull(i, true)}
+	return ok(q.showPull(i, true))
 }
 
 func (q *request) requestReview(i *Issue) reply {

@@ -2,7 +2,6 @@ package githubtest
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,7 +157,7 @@ func noNode(id string) reply {
 }
 
 func data(v map[string]any) reply {
-	return reply{status: http.StatusOK, body: map[string]any{"data": v}}
+	return ok(map[string]any{"data": v})
 }
 
 // graphReactions returns the reaction groups from the viewer's side. Like GitHub it includes empty groups.
@@ -185,7 +184,7 @@ func (s *Server) graphReactions(a *Access, ids []any) reply {
 	if len(missing) > 0 {
 		out["errors"] = missing
 	}
-	return reply{status: http.StatusOK, body: out}
+	return ok(out)
 }
 
 func (s *Server) graphAddReaction(a *Access, id, content string) reply {

@@ -37,6 +37,8 @@ type reply struct {
 	text   string
 }
 
+func ok(body any) reply { return reply{status: http.StatusOK, body: body} }
+
 func refuse(status int, message string) reply {
 	return reply{status: status, body: map[string]any{
 		"message": message, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}}
@@ -293,7 +295,7 @@ func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	for _, v := range all[from:to] {
 		out = append(out, render(v))
 	}
-	a := reply{status: http.StatusOK, body: out}
+	a := ok(out)
 	if to < len(all) {
 		a.header = http.Header{"Link": {fmt.Sprintf(`<%s?page=%d>; rel="next"`, q.http.URL, n+1)}}
 	}
