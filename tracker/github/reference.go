@@ -1,6 +1,7 @@
 package github
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,10 +58,10 @@ func appendReference(all []reference, one, host, project string) []reference {
 	if !ok || len(all) >= maxReferences {
 		return all
 	}
-	for _, known := range all {
-		if known.number == r.number && strings.EqualFold(known.project, r.project) {
-			return all
-		}
+	if slices.ContainsFunc(all, func(known reference) bool {
+		return known.number == r.number && strings.EqualFold(known.project, r.project)
+	}) {
+		return all
 	}
 	return append(all, r)
 }
