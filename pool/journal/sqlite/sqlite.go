@@ -193,16 +193,24 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // create makes the tables, unless another process has made them meanwhile.
 func (s *Store) create(ctx context.Context) error {
+	return s.inTx(ctx, func(tx *sql.Tx) error {
+		var version int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+		return err
+	})
+}
+
+// inTx calls write in a transaction, which it commits unless write fails.
+func (s *Store) inTx(ctx context.Context, write func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
+	if err := write(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -225,25 +233,15 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 	if r.Facts.Seen() == (agents.Usage{}) {
 		_, err = s.db.ExecContext(ctx, saveRun, args...)
 	} else {
-		err = s.saveSpent(ctx, r, args)
+		err = s.inTx(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, saveRun, args...); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...)
+			return err
+		})
 	}
 	return s.failed("journal run "+r.ID, err)
-}
-
-// saveSpent saves a record and its run's usage in one transaction.
-func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
-	if _, err := tx.ExecContext(ctx, saveRun, args...); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 func spending(pool, run string, u agents.Usage, at time.Time) []any {
@@ -344,19 +342,16 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 
 // setAside moves a record to a table that only people read.
 func (s *Store) setAside(ctx context.Context, run string) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
-	for _, step := range []string{
-		"CREATE TABLE IF NOT EXISTS damaged (run TEXT NOT NULL, record TEXT NOT NULL) STRICT",
-		"INSERT INTO damaged SELECT run, record FROM runs WHERE run = @run",
-		"DELETE FROM runs WHERE run = @run",
-	} {
-		if _, err := tx.ExecContext(ctx, step, sql.Named("run", run)); err != nil {
-			return err
+	return s.inTx(ctx, func(tx *sql.Tx) error {
+		for _, step := range []string{
+			"CREATE TABLE IF NOT EXISTS damaged (run TEXT NOT NULL, record TEXT NOT NULL) STRICT",
+			"INSERT INTO damaged SELECT run, record FROM runs WHERE run = @run",
+			"DELETE FROM runs WHERE run = @run",
+		} {
+			if _, err := tx.ExecContext(ctx, step, sql.Named("run", run)); err != nil {
+				return err
+			}
 		}
-	}
-	return tx.Commit()
+		return nil
+	})
 }
