@@ -35,10 +35,7 @@ func (b *Bus) Emit(e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) >= maxWaiting {
-		at := slices.IndexFunc(b.waiting, Event.Progress)
-		if at < 0 { // all are important: drop the oldest, so that memory stays bounded
-			at = 0
-		}
+		at := max(0, slices.IndexFunc(b.waiting, Event.Progress)) // all are important: drop the oldest, so that memory stays bounded
 		b.waiting = slices.Delete(b.waiting, at, at+1)
 		b.dropped++
 	}

@@ -9,6 +9,7 @@ package journal
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -66,11 +67,7 @@ func Bounded(used agents.Usage) agents.Usage {
 		usd = 0
 	}
 	return agents.Usage{
-		Input:      tokens(used.Input),
-		Output:     tokens(used.Output),
-		CacheRead:  tokens(used.CacheRead),
-		CacheWrite: tokens(used.CacheWrite),
-		CostUSD:    usd,
+		Input: tokens(used.Input), Output: tokens(used.Output), CacheRead: tokens(used.CacheRead), CacheWrite: tokens(used.CacheWrite), CostUSD: usd,
 	}
 }
 
@@ -108,15 +105,8 @@ func Stages() []Stage {
 
 // Before reports whether s comes before t.
 func (s Stage) Before(t Stage) bool {
-	for _, stage := range Stages() {
-		if stage == t {
-			return false
-		}
-		if stage == s {
-			return true
-		}
-	}
-	return false
+	at, other := slices.Index(Stages(), s), slices.Index(Stages(), t)
+	return at >= 0 && (other < 0 || at < other)
 }
 
 // Record describes one run.

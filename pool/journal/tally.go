@@ -176,9 +176,9 @@ type History []Record
 
 // Last returns the latest run that has ended.
 func (h History) Last() (Record, bool) {
-	for i := len(h) - 1; i >= 0; i-- {
-		if !h[i].Ended.IsZero() {
-			return h[i], true
+	for _, r := range slices.Backward(h) {
+		if !r.Ended.IsZero() {
+			return r, true
 		}
 	}
 	return Record{}, false
