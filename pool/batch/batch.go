@@ -148,23 +148,9 @@ func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflic
 // Try merges the branches on top of the base and runs the gate on the result. It returns nil without an error if they do not
 // pass.
 func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*Stack, error) {
-	s := &Stack{Base: base, Tip: base.Commit}
-	for _, b := range list {
-		commit, conflict, err := m.onto(ctx, s.Tip, b)
-		if err != nil {
-			return nil, err
-		}
-		if conflict != "" {
-			if text := fmt.Sprintf("%s cannot be merged with the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
-				m.said = append(m.said, text)
-				m.Says(text)
-			}
-			return nil, nil
-		}
-		s.Tip, s.Keys = commit, append(s.Keys, b.Key)
-	}
-	if len(m.Checks.Gate) == 0 {
-		return s, nil
+	s, err := m.stack(ctx, base, list)
+	if err != nil || s == nil || len(m.Checks.Gate) == 0 {
+		return s, err
 	}
 	green, err := m.base(ctx, base, s.Keys[0])
 	if err != nil || green == "" {
@@ -180,12 +166,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	must.Clean = true
 	facts := []string{"RALPH_RUN=" + m.Run, "RALPH_BASE=" + base.Name}
 	made, err := m.Spaces.Prepare(ctx, workspace.Before{
-		Run:       m.Run,
-		Key:       s.Keys[0],
-		Base:      base,
-		Env:       facts,
-		Interrupt: m.Interrupt,
-		Stream:    noLog,
+		Run: m.Run, Key: s.Keys[0], Base: base, Env: facts, Interrupt: m.Interrupt, Stream: noLog,
 	})
 	if err != nil {
 		return nil, err
@@ -193,16 +174,8 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	got, watch, err := watcher.Check(ctx, checks.Look{
 		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Says: m.Says,
 		Checkout: workspace.Checkout{
-			Run:       m.Run,
-			Name:      fmt.Sprintf("batch-%d", m.tries),
-			Key:       s.Keys[0],
-			Base:      at,
-			From:      base.Commit,
-			Checks:    must,
-			Made:      made,
-			Env:       facts,
-			Interrupt: m.Interrupt,
-			Refused:   m.refused,
+			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: s.Keys[0], Base: at, From: base.Commit, Checks: must,
+			Made: made, Env: facts, Interrupt: m.Interrupt, Refused: m.refused,
 		},
 	})
 	if dropped := made.Drop(ctx); err == nil {
@@ -222,17 +195,31 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	return s, nil
 }
 
+// stack merges the branches on top of the base; nil without an error if they conflict.
+func (m *Merger) stack(ctx context.Context, base worktree.Base, list []Branch) (*Stack, error) {
+	s := &Stack{Base: base, Tip: base.Commit}
+	for _, b := range list {
+		commit, conflict, err := m.onto(ctx, s.Tip, b)
+		if err != nil {
+			return nil, err
+		}
+		if conflict != "" {
+			if text := fmt.Sprintf("%s cannot be merged with the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
+				m.said = append(m.said, text)
+				m.Says(text)
+			}
+			return nil, nil
+		}
+		s.Tip, s.Keys = commit, append(s.Keys, b.Key)
+	}
+	return s, nil
+}
+
 // base returns the base's commit if its own gate passes; otherwise it is empty. The caller holds the claim of the key.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run:       m.Run,
-		Key:       key,
-		Base:      base,
-		Checks:    m.Checks,
-		Interrupt: m.Interrupt,
-		Says:      func(_ journal.EventKind, text string) { m.Says(text) },
-		Stream:    noLog,
-		Refused:   m.refused,
+		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Stream: noLog, Refused: m.refused,
+		Says: func(_ journal.EventKind, text string) { m.Says(text) },
 	})
 	if err != nil || !v.Passed() {
 		return "", err
