@@ -193,6 +193,11 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 		}
 		b.WriteString("\n")
 	}
+	effort(b, in, r)
+}
+
+// effort lists what the run took, and its identity.
+func effort(b *strings.Builder, in Input, r journal.Record) {
 	took := r.Took(in.Now).Round(time.Second)
 	if r.Settings.Attended {
 		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
