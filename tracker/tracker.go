@@ -193,17 +193,16 @@ type Limited interface {
 type Unwrapper interface{ Unwrap() Tracker }
 
 // As returns the first tracker that implements the optional interface T: t itself or one that it decorates.
-func As[T any](t Tracker) (T, bool) {
+func As[T any](t Tracker) (found T, ok bool) {
 	for t != nil {
-		if v, ok := t.(T); ok {
-			return v, true
+		if found, ok = t.(T); ok {
+			return found, true
 		}
-		u, ok := t.(Unwrapper)
-		if !ok {
+		u, decorates := t.(Unwrapper)
+		if !decorates {
 			break
 		}
 		t = u.Unwrap()
 	}
-	var zero T
-	return zero, false
+	return found, false
 }

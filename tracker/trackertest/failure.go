@@ -326,8 +326,8 @@ func workIssue(ctx context.Context, f Forge, token string) error {
 			if text := err.Error(); strings.Contains(text, token) || strings.Contains(text, "\n") {
 				return fmt.Errorf("step %d: the error shows the token or has two lines: %q", n, text)
 			}
-			var failure *transport.Failure
-			if ClassOf(err) == Skip && !errors.As(err, &failure) && !errors.Is(err, errNotApproved) {
+			_, known := errors.AsType[*transport.Failure](err)
+			if ClassOf(err) == Skip && !known && !errors.Is(err, errNotApproved) {
 				return fmt.Errorf("step %d: %w is of no kind that anybody knows", n, err)
 			}
 			if try == 3 {

@@ -1,6 +1,7 @@
 package trackertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,11 +100,7 @@ func requestAmongOthers(t *testing.T, h Host) {
 		s.Admit(Person{Name: "grace"})
 		var numbers []int
 		for _, p := range c.existing {
-			by := p.by
-			if by == ralph {
-				by = s.Ralph
-			}
-			numbers = append(numbers, s.Request(Request{By: by, Head: "ralph/1", Base: p.base, Title: "t", Body: "Text."}))
+			numbers = append(numbers, s.Request(Request{By: cmp.Or(p.by, s.Ralph), Head: "ralph/1", Base: p.base, Title: "t", Body: "Text."}))
 		}
 		request := tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"}
 		ref, err := s.Open(t).OpenRequest(t.Context(), request)
@@ -145,10 +142,7 @@ func requestUncertain(t *testing.T, h Host) {
 			t.Parallel()
 			s := h.New(t)
 			f, w := s.openWired(t)
-			by := c.by
-			if by == "" {
-				by = s.Ralph
-			}
+			by := cmp.Or(c.by, s.Ralph)
 			w.Inject(func(_ int, call forgetest.Call) *forgetest.Fault {
 				if !route.matches(call) {
 					return nil
@@ -234,22 +228,18 @@ func followUps(t *testing.T, h Host) {
 		want  tracker.FollowUpReason
 		says  []string
 	}{
-		"nothing":              {},
-		"conflict":             {steps: steps{conflict}, want: tracker.Conflict, says: []string{"conflicts with main"}},
-		"failed":               {steps: steps{fail}, want: tracker.ChecksFailed, says: []string{"unit"}},
-		"failed, pushed since": {steps: steps{fail, push}},
-		"asked":                {steps: steps{asks("ada"), asks("mallory")}, want: tracker.ChangesRequested, says: []string{"ada", "Please rename."}},
-		"asked by a stranger":  {steps: steps{asks("mallory")}},
-		"asked by a reader":    {steps: steps{asks("grace")}},
-		"asked, pushed since":  {steps: steps{asks("ada"), push}},
-		"asked, others pushed": {steps: steps{asks("ada"), push}, since: 100 * time.Hour, want: tracker.ChangesRequested, says: []string{"Please rename."}},
-		"asked, then answered": {steps: steps{asks("ada"), push}, since: -100 * time.Hour},
-		"pushed, then asked":   {steps: steps{push, asks("ada")}, want: tracker.ChangesRequested},
-		"all": {
-			steps: steps{conflict, asks("ada"), fail},
-			want:  tracker.Conflict,
-			says:  []string{"conflicts with main", "Please rename.", "unit"},
-		},
+		"nothing":               {},
+		"conflict":              {steps: steps{conflict}, want: tracker.Conflict, says: []string{"conflicts with main"}},
+		"failed":                {steps: steps{fail}, want: tracker.ChecksFailed, says: []string{"unit"}},
+		"failed, pushed since":  {steps: steps{fail, push}},
+		"asked":                 {steps: steps{asks("ada"), asks("mallory")}, want: tracker.ChangesRequested, says: []string{"ada", "Please rename."}},
+		"asked by a stranger":   {steps: steps{asks("mallory")}},
+		"asked by a reader":     {steps: steps{asks("grace")}},
+		"asked, pushed since":   {steps: steps{asks("ada"), push}},
+		"asked, others pushed":  {steps: steps{asks("ada"), push}, since: 100 * time.Hour, want: tracker.ChangesRequested, says: []string{"Please rename."}},
+		"asked, then answered":  {steps: steps{asks("ada"), push}, since: -100 * time.Hour},
+		"pushed, then asked":    {steps: steps{push, asks("ada")}, want: tracker.ChangesRequested},
+		"all":                   {steps: steps{conflict, asks("ada"), fail}, want: tracker.Conflict, says: []string{"conflicts with main", "Please rename.", "unit"}},
 		"asked, and checks":     {steps: steps{fail, asks("ada")}, want: tracker.ChangesRequested, says: []string{"Please rename.", "unit"}},
 		"closed with conflicts": {steps: steps{conflict, func(s *Site, n int) { s.Amend(n, func(r *Request) { r.State = "closed" }) }}},
 	} {

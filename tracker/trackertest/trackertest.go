@@ -232,11 +232,7 @@ func listAuthor(t *testing.T, h Harness) {
 }
 
 func listAllPages(t *testing.T, h Harness) {
-	n := h.Many
-	if n == 0 {
-		n = 250
-	}
-	seeds := make([]Seed, n)
+	seeds := make([]Seed, cmp.Or(h.Many, 250))
 	for i := range seeds {
 		seeds[i] = Seed{Name: fmt.Sprintf("issue-%04d", i), Title: fmt.Sprint("Issue ", i), Labels: []string{"no-human"}}
 	}

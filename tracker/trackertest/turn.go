@@ -46,16 +46,16 @@ const (
 
 // ClassOf returns the class of an error.
 func ClassOf(err error) Class {
-	var away *tracker.UnavailableError
-	var refused *tracker.RefusedError
+	_, refused := errors.AsType[*tracker.RefusedError](err)
+	_, away := errors.AsType[*tracker.UnavailableError](err)
 	switch {
 	case err == nil:
 		return Fine
 	case errors.Is(err, tracker.ErrNotFound):
 		return Gone
-	case errors.As(err, &refused):
+	case refused:
 		return Stop
-	case errors.As(err, &away):
+	case away:
 		return Away
 	}
 	return Skip
