@@ -47,155 +47,82 @@ func start() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC) }
 
 // Full returns a record with a value in every field that a run sets.
 func Full() journal.Record {
-	exit := 3
-	check := loop.Check{Command: "make test", ExitCode: 2, Duration: time.Second, Tail: "it's \"broken\"\x00\n☃"}
-	verified := &journal.Verification{Tip: "aaaa", Base: "main", Checks: []loop.Check{check}, Rebase: true}
-	return journal.Record{
-		Run: journal.Run{
-			ID: "20260304-050607-abc", Kind: journal.KindIssue, Pool: "p", Key: "fix-login", Title: "Fix 'login'; DROP TABLE runs",
-			URL: "https://x.example/1", Hash: "00ff", Attempt: 2, Host: "h", Branch: "ralph/fix-login", Base: "main", Agent: "a",
-			Model: "m", Sandbox: "none", Dir: "/state/runs/1", Started: start(),
-			Settings: journal.Settings{
-				Publish: journal.PublishMerge, Require: []string{"no-human", "x"}, Weaker: "w",
-				Limits: journal.Limits{MaxAttempts: 3, Backoff: time.Minute, BackoffMax: time.Hour},
-				Checks: journal.Checks{
-					Gate:  []loop.Command{{Line: "g", Timeout: time.Minute}},
-					Clean: true,
-					Setup: []loop.Command{{Line: "s"}},
-					Copy:  []string{"c"},
-					Files: journal.GateFilesRequire,
-					Plant: true,
-				},
-				Review: journal.Reviewing{Agent: "a:m", Rounds: 2},
+	return journal.Record{Run: fullRun(), State: fullState()}
+}
+
+func fullRun() journal.Run {
+	return journal.Run{
+		ID: "20260304-050607-abc", Kind: journal.KindIssue, Pool: "p", Key: "fix-login", Title: "Fix 'login'; DROP TABLE runs",
+		URL: "https://x.example/1", Hash: "00ff", Attempt: 2, Host: "h", Branch: "ralph/fix-login", Base: "main", Agent: "a",
+		Model: "m", Sandbox: "none", Dir: "/state/runs/1", Started: start(),
+		Settings: journal.Settings{
+			Publish: journal.PublishMerge, Require: []string{"no-human", "x"}, Weaker: "w",
+			Limits: journal.Limits{MaxAttempts: 3, Backoff: time.Minute, BackoffMax: time.Hour},
+			Checks: journal.Checks{
+				Gate: []loop.Command{{Line: "g", Timeout: time.Minute}}, Clean: true, Setup: []loop.Command{{Line: "s"}}, Copy: []string{"c"},
+				Files: journal.GateFilesRequire, Plant: true,
 			},
-			FollowUp: "checks", After: "before", AfterOutcome: journal.Failed, Keep: true, Scratch: true, HandedOver: true,
-			Earlier: journal.Tally{
-				Run:      "20260303-040506-xyz",
-				Host:     "g",
-				Outcome:  journal.Failed,
-				Hash:     "00fe",
-				Tip:      "9999",
-				At:       start(),
-				RetryAt:  start(),
-				Final:    true,
-				Attempts: 1,
-				Failures: 2,
-				Rounds:   1,
-				Spent:    agents.Usage{Input: 3, CostUSD: 0.25},
-				Parked: []journal.Parked{{
-					Agent: "b",
-					Model: "n",
-					Class: agents.Overload,
-					Host:  "g",
-					At:    start(),
-					Until: start(),
-					Key:   "k",
-				}},
-			},
+			Review: journal.Reviewing{Agent: "a:m", Rounds: 2},
 		},
-		State: journal.State{
-			Stage:     journal.StagePublish,
-			PID:       7,
-			Process:   "123",
-			Tip:       "aaaa",
-			Commits:   2,
-			WIP:       "bbbb",
-			Tree:      "/t",
-			Verified:  journal.Verified{Tip: "aaaa", Base: "cccc", Conditions: "dddd", At: start()},
-			Published: "pushed",
-			Request:   journal.Request{Number: 4, URL: "u", Draft: true},
-			Facts: journal.Facts{
-				Kind:      journal.KindIssue,
-				Limits:    journal.Limits{MaxAttempts: 3},
-				Attempt:   2,
-				Files:     journal.GateFilesBlock,
-				Failures:  1,
-				Stop:      journal.StopDisk,
-				StopBy:    "1 GB",
-				Unfit:     tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"},
-				Cut:       journal.StageWork,
-				Open:      &journal.Fault{Kind: journal.FaultAgent, Text: "x"},
-				End:       loop.EndMaxed,
-				EndDetail: "d",
-				Starved:   true,
-				Optional:  true,
-				Iterations: []loop.Iteration{{
-					Number:  1,
-					Agent:   "a",
-					Model:   "m",
-					Ended:   start(),
-					Ending:  loop.EndingExit,
-					Failure: &agents.Failure{Class: agents.RateLimit},
-				}},
-				Failure:  &agents.Failure{Class: agents.RateLimit},
-				Back:     start(),
-				Tip:      "aaaa",
-				Edited:   true,
-				Commits:  2,
-				Gate:     []loop.Check{check},
-				GateRan:  true,
-				Message:  "m",
-				Question: "q",
-				NoChange: "n",
-				Exit:     &exit,
-				Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
-				Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true},
-				Verify:   verified,
-				Watch: &journal.Watch{
-					Files: []journal.Watched{{
-						Path:    "b_test.go",
-						OldPath: "a_test.go",
-						Role:    "test",
-						Why:     "y",
-						Test:    true,
-						Added:   true,
-						Removed: true,
-						Helper:  true,
-					}},
-					More: 1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
-					Canaries: []journal.Canary{{Path: "c_test.go", Noticed: true}},
-				},
-				Review: &journal.Review{
-					Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
-					Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}},
-				},
-				ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}},
-				Policy:      []string{"p"},
-				Conflict:    "c",
-				Publish:     &journal.Fault{Kind: journal.FaultLost},
-				Tries:       1,
-				Done:        true,
-				Gone:        true,
-				At:          start(),
-			},
-			Verdict: journal.Verdict{
-				Outcome: journal.GateFailed,
-				Reason: journal.Reason{
-					Code:   journal.ReasonVerify,
-					Detail: "d",
-					Unfit:  tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"},
-				},
-				Final:   true,
-				Counted: true,
-				RetryAt: start(),
-			},
-			Warnings:   []sandboxes.Notice{{Text: "w", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "h", Port: 1}}},
-			Tries:      2,
-			Unreported: "u",
-			Unlabelled: "l",
-			Elsewhere:  true,
+		FollowUp: "checks", After: "before", AfterOutcome: journal.Failed, Keep: true, Scratch: true, HandedOver: true,
+		Earlier: journal.Tally{
+			Run: "20260303-040506-xyz", Host: "g", Outcome: journal.Failed, Hash: "00fe", Tip: "9999", At: start(), RetryAt: start(),
+			Final: true, Attempts: 1, Failures: 2, Rounds: 1, Spent: agents.Usage{Input: 3, CostUSD: 0.25},
+			Parked: []journal.Parked{{Agent: "b", Model: "n", Class: agents.Overload, Host: "g", At: start(), Until: start(), Key: "k"}},
 		},
 	}
 }
 
+func fullState() journal.State {
+	return journal.State{
+		Stage: journal.StagePublish, PID: 7, Process: "123", Tip: "aaaa", Commits: 2, WIP: "bbbb", Tree: "/t",
+		Verified:  journal.Verified{Tip: "aaaa", Base: "cccc", Conditions: "dddd", At: start()},
+		Published: "pushed",
+		Request:   journal.Request{Number: 4, URL: "u", Draft: true},
+		Facts:     fullFacts(),
+		Verdict: journal.Verdict{
+			Outcome: journal.GateFailed, Final: true, Counted: true, RetryAt: start(),
+			Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d", Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"}},
+		},
+		Warnings: []sandboxes.Notice{{Text: "w", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "h", Port: 1}}},
+		Tries:    2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
+	}
+}
+
+func fullFacts() journal.Facts {
+	exit := 3
+	check := loop.Check{Command: "make test", ExitCode: 2, Duration: time.Second, Tail: "it's \"broken\"\x00\n☃"}
+	verified := &journal.Verification{Tip: "aaaa", Base: "main", Checks: []loop.Check{check}, Rebase: true}
+	return journal.Facts{
+		Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1,
+		Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Cut: journal.StageWork,
+		Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Starved: true, Optional: true,
+		Iterations: []loop.Iteration{{
+			Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit},
+		}},
+		Failure: &agents.Failure{Class: agents.RateLimit}, Back: start(), Tip: "aaaa", Edited: true, Commits: 2,
+		Gate: []loop.Check{check}, GateRan: true, Message: "m", Question: "q", NoChange: "n", Exit: &exit,
+		Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
+		Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true},
+		Verify:   verified,
+		Watch: &journal.Watch{
+			Files: []journal.Watched{{
+				Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true, Helper: true,
+			}},
+			More: 1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
+			Canaries: []journal.Canary{{Path: "c_test.go", Noticed: true}},
+		},
+		Review: &journal.Review{
+			Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
+			Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}},
+		},
+		ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}}, Policy: []string{"p"}, Conflict: "c",
+		Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
+	}
+}
+
 func record(id, pool, key string, kind journal.Kind, minute int, ended bool) journal.Record {
-	r := journal.Record{Run: journal.Run{
-		ID:      id,
-		Pool:    pool,
-		Key:     key,
-		Kind:    kind,
-		Started: start().Add(time.Duration(minute) * time.Minute),
-	}}
+	r := journal.Record{Run: journal.Run{ID: id, Pool: pool, Key: key, Kind: kind, Started: start().Add(time.Duration(minute) * time.Minute)}}
 	if ended {
 		r.Ended = r.Started.Add(time.Second)
 	}
