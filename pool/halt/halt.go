@@ -115,8 +115,7 @@ func Note(f *journal.Facts, cause error) {
 }
 
 func reasonOf(cause error) *stopError {
-	var s *stopError
-	if errors.As(cause, &s) {
+	if s, ok := errors.AsType[*stopError](cause); ok {
 		return s
 	}
 	return &stopError{stop: journal.StopShutdown}
@@ -124,6 +123,6 @@ func reasonOf(cause error) *stopError {
 
 // Shutdown reports whether a cause ends everything at once, and not only one run.
 func Shutdown(cause error) bool {
-	var s *stopError
-	return errors.As(cause, &s) && s.stop == journal.StopShutdown
+	s, ok := errors.AsType[*stopError](cause)
+	return ok && s.stop == journal.StopShutdown
 }

@@ -130,9 +130,7 @@ func (j Job) withDefaults() Job {
 			j.Strategy = StrategyHead
 		}
 	}
-	if j.Run.MaxIterations == 0 {
-		j.Run.MaxIterations = 1
-	}
+	j.Run.MaxIterations = cmp.Or(j.Run.MaxIterations, 1)
 	if j.Run.NoProgress == 0 {
 		j.Run.NoProgress = -1
 	}

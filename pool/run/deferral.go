@@ -41,8 +41,7 @@ func (x *execution) warn(s journal.State, err error) journal.State {
 
 // deferRun stores the run for the next sweep to continue.
 func (x *execution) deferRun(ctx context.Context, s journal.State, err error) journal.State {
-	var away *deferral
-	if errors.As(err, &away) && away.affectsAll {
+	if away, ok := errors.AsType[*deferral](err); ok && away.affectsAll {
 		x.result.Unavailable = away.error
 	}
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)

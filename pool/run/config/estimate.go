@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -14,9 +15,7 @@ import (
 // on cost it has no cost.
 func (c Config) Estimated() loop.Budget {
 	limits := []loop.Budget{c.Budget, c.PerRun, c.Iteration, c.Caps.Day, c.Caps.Month}
-	for _, share := range c.Shares {
-		limits = append(limits, share)
-	}
+	limits = slices.AppendSeq(limits, maps.Values(c.Shares))
 	var limited loop.Budget
 	for _, l := range limits {
 		limited.Tokens, limited.CostUSD = max(limited.Tokens, l.Tokens), max(limited.CostUSD, l.CostUSD)
