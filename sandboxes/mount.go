@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,12 +52,8 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 
 // exposesSystem reports whether a path exposes more than ordinary files.
 func exposesSystem(path string) bool {
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
-		if path == "/" || Within(path, dir) {
-			return true
-		}
-	}
-	return false
+	within := func(dir string) bool { return Within(path, dir) }
+	return path == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/run"}, within)
 }
 
 // Within reports whether a path is the folder or below it. Both must be clean.

@@ -51,8 +51,7 @@ func TestFetch(t *testing.T) {
 	}
 	host := tree(t, t.TempDir(), map[string]string{"a": "old", "own": "of the host"})
 	err = fetcher.Fetch(t.Context(), []string{"."}, openRoot(t, host), sandboxes.FetchLimits{})
-	var refused *sandboxes.RefusedError
-	if !errors.As(err, &refused) || refused.Count != 6 || !strings.Contains(err.Error(), "6 of the sandbox's files were refused; first: ") {
+	if refused, ok := errors.AsType[*sandboxes.RefusedError](err); !ok || refused.Count != 6 || !strings.Contains(err.Error(), "6 of the sandbox's files were refused; first: ") {
 		t.Errorf("error is %v", err)
 	}
 	want := map[string]string{"a": "one", "dir/b": "two", "empty": "folder", "in": "-> dir/b", "own": "of the host", "sub": "folder", "hard": "two", "-name": "dash"}

@@ -28,8 +28,7 @@ import (
 // returns the command's exit status.
 func inside(socket string, argv []string) int {
 	if err := insideErr(socket, argv); err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return exit.ExitCode()
 		}
 		fmt.Fprintln(os.Stderr, "inside:", err)

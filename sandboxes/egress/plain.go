@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -112,9 +113,7 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 	defer in.Body.Close()
 	dropHopByHop(in.Header)
 	head := w.Header()
-	for name, values := range in.Header {
-		head[name] = values
-	}
+	maps.Copy(head, in.Header)
 	if _, ok := head["Date"]; !ok {
 		head["Date"] = nil // only the server's own
 	}

@@ -25,8 +25,7 @@ func TestCall(t *testing.T) {
 		"printf 'cause\n\nRun '\"'\"'x --help'\"'\"' for more information\n' >&2; exit 125": "cause",
 	} {
 		_, err := p.Call(t.Context(), script)
-		var call *engine.CallError
-		if !errors.As(err, &call) || call.Message != want && err.Error() != "tool "+script+": "+want {
+		if call, ok := errors.AsType[*engine.CallError](err); !ok || call.Message != want && err.Error() != "tool "+script+": "+want {
 			t.Errorf("%s: %v", script, err)
 		}
 	}

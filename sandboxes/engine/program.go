@@ -5,6 +5,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,10 +60,7 @@ func (p Program) Argv(args ...string) []string { return slices.Concat(p.Command,
 
 // Call runs the program and returns its standard output. A non-zero exit status is a *CallError.
 func (p Program) Call(ctx context.Context, args ...string) (string, error) {
-	limit := p.limit
-	if limit == 0 {
-		limit = CallLimit
-	}
+	limit := cmp.Or(p.limit, CallLimit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s %s has not answered for %s", p.Name, args[0], limit))
 	defer cancel()
 	var text bytes.Buffer

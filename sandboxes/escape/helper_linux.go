@@ -1,6 +1,7 @@
 package escape
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,11 +26,7 @@ func helperAttacks() []Attack {
 		}},
 		{Name: "helper/a daemon that ignores every signal", Brief: true, Make: func(s *Suite) {
 			r := s.open(nil)
-			shared := s.shared
-			if shared == "" {
-				shared = r.spec.Worktree
-			}
-			pipe := filepath.Join(shared, "alive-"+filepath.Base(r.spec.Run))
+			pipe := filepath.Join(cmp.Or(s.shared, r.spec.Worktree), "alive-"+filepath.Base(r.spec.Run))
 			if err := unix.Mkfifo(pipe, 0o666); err != nil {
 				s.Fatal(err)
 			}

@@ -135,8 +135,7 @@ func TestCommandLines(t *testing.T) {
 	}
 	e, out, _ = shim(t, "17")
 	err = e.Remove(t.Context(), "ralph:x")
-	var exit *image.ExitError
-	if !errors.As(err, &exit) || exit.Code != 17 || err.Error() != "docker rmi: exit status 17" || out.String() != "rmi\n--\nralph:x\n" {
+	if exit, ok := errors.AsType[*image.ExitError](err); !ok || exit.Code != 17 || err.Error() != "docker rmi: exit status 17" || out.String() != "rmi\n--\nralph:x\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }

@@ -1,6 +1,7 @@
 package landlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,7 @@ type Provider struct {
 
 // New returns the provider. It does nothing on the host before it is used.
 func New(c Config) *Provider {
-	p := &Provider{show: slices.Clone(c.Show), scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
-	if p.scratch == "" {
-		p.scratch = os.TempDir()
-	}
-	return p
+	return &Provider{show: slices.Clone(c.Show), scratch: cmp.Or(c.Scratch, os.TempDir()), places: sync.OnceValue(cgroup.Find)}
 }
 
 // Check runs a command in a sandbox. The error is one line that names what is missing and the fix.

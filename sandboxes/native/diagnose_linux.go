@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,10 +37,8 @@ func diagnose(err error) error {
 
 // isKernelRefusal reports whether an error is a refusal by the kernel, either here or, as text, in the init process.
 func isKernelRefusal(err error) bool {
-	for _, e := range []unix.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL} {
-		if errors.Is(err, e) || e != unix.EINVAL && strings.HasSuffix(err.Error(), e.Error()) {
-			return true
-		}
-	}
-	return false
+	refusals := []unix.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL}
+	return slices.ContainsFunc(refusals, func(e unix.Errno) bool {
+		return errors.Is(err, e) || e != unix.EINVAL && strings.HasSuffix(err.Error(), e.Error())
+	})
 }

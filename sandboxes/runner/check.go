@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -92,9 +93,9 @@ func (c Config) unsupported() error {
 // pickVariables returns the entries with the given variable names. The last entry of a name wins.
 func pickVariables(env, names []string) (picked []string) {
 	for _, name := range names {
-		for i := len(env) - 1; i >= 0; i-- {
-			if strings.HasPrefix(env[i], name+"=") {
-				picked = append(picked, env[i])
+		for _, kv := range slices.Backward(env) {
+			if strings.HasPrefix(kv, name+"=") {
+				picked = append(picked, kv)
 				break
 			}
 		}

@@ -60,8 +60,7 @@ var outputCases = map[string]func(*suite){
 		_, err := r.Exec(s.boundedContext(), sandboxes.Command{
 			Argv: []string{"a-tool"}, Env: []string{"PATH=" + r.Workdir() + "/bin:/usr/bin:/bin"},
 		})
-		var start *sandboxes.StartError
-		if !errors.As(err, &start) || !errors.Is(err, fs.ErrPermission) {
+		if _, ok := errors.AsType[*sandboxes.StartError](err); !ok || !errors.Is(err, fs.ErrPermission) {
 			s.Errorf("error is %v, want a StartError about a permission", err)
 		}
 	},

@@ -152,8 +152,7 @@ func (s shim) exec(args []string) (int, error) {
 		return 1, s.drop(cmd)
 	}
 	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		if ws := exit.Sys().(syscall.WaitStatus); ws.Signaled() {
 			return 128 + int(ws.Signal()), nil
 		}

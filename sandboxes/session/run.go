@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,11 +91,7 @@ func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command
 	errs := proc.NewTail(4 << 10)
 	cmd.Argv, cmd.Stderr, cmd.Grace = append([]string{"sh", "-c", text, "sh"}, args...), errs, 5*time.Second
 	exit, err := s.box.Exec(ctx, cmd)
-	message := failureLine(errs.String())
-	if message == "" {
-		message = fmt.Sprintf("exit status %d", exit.Code)
-	}
-	return exit, message, err
+	return exit, cmp.Or(failureLine(errs.String()), fmt.Sprintf("exit status %d", exit.Code)), err
 }
 
 // mustScript is script for scripts that must succeed.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -273,10 +274,7 @@ func (c *Client) Close(ctx context.Context) error {
 func (c *Client) Notices(memory int64, pids, oom int) (list []sandboxes.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if oom == 0 {
-		oom = c.killed[causeMemory]
-	}
-	if oom > 0 {
+	if oom = cmp.Or(oom, c.killed[causeMemory]); oom > 0 {
 		list = append(list, sandboxes.MemoryNotice(oom, memory))
 	}
 	if n := c.killed[causePIDs]; n > 0 {

@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (h *helper) handle(kind byte, payload []byte) error {
 			return nil
 		}
 		select {
-		case h.input <- append([]byte(nil), payload...):
+		case h.input <- bytes.Clone(payload):
 		default:
 			return errors.New("more input than was asked for")
 		}
