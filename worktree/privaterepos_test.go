@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -59,11 +60,7 @@ func TestPrivateInEveryKindOfRepository(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := test.dir
-			if dir == "" {
-				dir = "project"
-			}
-			f := fixtureAt(t, filepath.Join(realDir(t), dir))
+			f := fixtureAt(t, filepath.Join(realDir(t), cmp.Or(test.dir, "project")))
 			if test.setup != nil {
 				test.setup(f)
 			}

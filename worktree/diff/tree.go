@@ -3,6 +3,7 @@ package diff
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -28,11 +29,7 @@ func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]st
 	if len(at) == 0 {
 		return nil, nil
 	}
-	blobs := make([]string, 0, len(at))
-	for blob := range at {
-		blobs = append(blobs, blob)
-	}
-	contents, err := g.Objects(ctx, "blob", blobs)
+	contents, err := g.Objects(ctx, "blob", slices.Collect(maps.Keys(at)))
 	if err != nil {
 		return nil, fmt.Errorf("read links: %w", err)
 	}

@@ -122,10 +122,8 @@ func (c Config) File(name, fallback string) string {
 	if err != nil {
 		home = "/"
 	}
-	path := c.Get(name)
-	if path == "" {
-		path = filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), filepath.FromSlash(fallback))
-	}
+	usual := filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), filepath.FromSlash(fallback))
+	path := cmp.Or(c.Get(name), usual)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		path = filepath.Join(home, rest)
 	}
