@@ -12,12 +12,7 @@ func SameLabel(a, b string) bool {
 }
 
 func containsFold(list []string, s string) bool {
-	for _, v := range list {
-		if SameLabel(v, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(v string) bool { return SameLabel(v, s) })
 }
 
 // Lacking returns the names in want that are not in have, each once, compared as labels.

@@ -39,8 +39,7 @@ func (f *Findings) Fail(what, fix, detail string, args ...any) {
 // Error adds an error as a failure, with its hint as the fix.
 func (f *Findings) Error(what string, err error) {
 	fix := "check the address, the network and the token"
-	var cause *transport.Failure
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*transport.Failure](err); ok {
 		fix = cmp.Or(cause.Hint, fix)
 	}
 	f.Fail(what, fix, "%v", err)

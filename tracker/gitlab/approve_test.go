@@ -80,8 +80,7 @@ func TestApprovedUnknown(t *testing.T) {
 			return nil
 		})
 		_, reason := r.Approved(t.Context(), i, "no-human")
-		var passing *tracker.UnavailableError
-		if !errors.As(reason, &passing) {
+		if _, ok := errors.AsType[*tracker.UnavailableError](reason); !ok {
 			t.Errorf("without %s: %v, want *UnavailableError", part, reason)
 		}
 	}

@@ -76,8 +76,7 @@ func explain(ctx context.Context, resp *gl.Response, err error) error {
 		raw = resp.Response
 	}
 	message := ""
-	var refused *gl.ErrorResponse
-	if errors.As(err, &refused) && json.Valid(refused.Body) { // otherwise an HTML page
+	if refused, ok := errors.AsType[*gl.ErrorResponse](err); ok && json.Valid(refused.Body) { // otherwise an HTML page
 		message = refused.Message
 	}
 	return transport.Explain(ctx, raw, message, err)

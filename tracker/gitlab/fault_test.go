@@ -36,8 +36,7 @@ func TestRateLimitTooLong(t *testing.T) {
 	r := newRig(t)
 	r.server.LimitRequests(0, time.Hour)
 	_, err := r.List(t.Context(), tracker.Query{})
-	var down *tracker.UnavailableError
-	if !errors.As(err, &down) || time.Until(down.Until) < 50*time.Minute {
+	if down, ok := errors.AsType[*tracker.UnavailableError](err); !ok || time.Until(down.Until) < 50*time.Minute {
 		t.Errorf("List = %v, want *UnavailableError until in an hour", err)
 	}
 }

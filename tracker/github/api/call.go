@@ -78,8 +78,7 @@ func Explain(ctx context.Context, resp *gh.Response, err error) error {
 		raw = resp.Response
 	}
 	message := ""
-	var refused *gh.ErrorResponse
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*gh.ErrorResponse](err); ok {
 		message = refused.Message
 		for _, e := range refused.Errors {
 			message += ": " + cmp.Or(e.Message, strings.TrimSpace(e.Resource+" "+e.Field+" "+e.Code))

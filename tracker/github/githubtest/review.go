@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,9 +56,7 @@ func (s *Server) AddReview(number int, r Review) *Review {
 	defer s.mu.Unlock()
 	i := s.issues[number-1]
 	r.ID, r.Submitted, r.Remarks = s.id(), s.now(), slices.Clone(r.Remarks)
-	if r.SHA == "" {
-		r.SHA = i.Pull.SHA
-	}
+	r.SHA = cmp.Or(r.SHA, i.Pull.SHA)
 	for n := range r.Remarks {
 		r.Remarks[n].ID, r.Remarks[n].At = s.id(), r.Submitted
 	}
