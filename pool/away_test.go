@@ -113,10 +113,7 @@ func TestRemoteBack(t *testing.T) {
 					t.Fatalf("%+v, %v", s, err)
 				}
 				faults.Store(0)
-				s, err := p.Sweep(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := f.sweepBy(t.Context(), p)
 				if r := f.only(s); r.Verdict.Outcome != journal.Succeeded || r.Ended.IsZero() {
 					t.Errorf("%+v", r)
 				}
@@ -143,20 +140,11 @@ func (d unreachableTracker) List(ctx context.Context, q tracker.Query) (tracker.
 func TestOutageDuringARun(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	off, told := &atomic.Bool{}, make(chan string, 100)
+	off, told := &atomic.Bool{}, g.told(isProblem)
 	g.Config.Run.Tracker, g.Config.Refresh = unreachableTracker{g.Config.Run.Tracker, off}, 20*time.Millisecond
-	seen := g.onEvent
-	g.onEvent = func(e journal.Event) {
-		if seen(e); e.Kind == journal.EventProblem {
-			told <- e.Text
-		}
-	}
 	g.issue("a")
-	p, swept := g.pool(), make(chan pool.Summary, 1)
-	go func() {
-		s, _ := p.Sweep(context.WithoutCancel(t.Context()))
-		swept <- s
-	}()
+	p := g.pool()
+	wait := g.begin(context.WithoutCancel(t.Context()), p)
 	g.next(1)
 	off.Store(true)
 	if text := g.wait(told, 1, "told"); !strings.Contains(text[0], "502") || p.Held() == nil {
@@ -170,7 +158,7 @@ func TestOutageDuringARun(t *testing.T) {
 	g.goOn("b")
 	g.wait(g.ended, 1, "ended")
 	g.goOn("a")
-	if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
+	if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -210,23 +198,13 @@ func TestEndMeetsAnOutage(t *testing.T) {
 			t.Parallel()
 			g := newGate(t)
 			faults := g.byHTTP(g.withRemote())
-			told := make(chan string, 100)
 			g.Config.Refresh = 20 * time.Millisecond
 			var once sync.Once
 			g.onStage(at, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
-			seen := g.onEvent
-			g.onEvent = func(e journal.Event) {
-				if seen(e); e.Kind == journal.EventDeferred {
-					told <- e.Text
-				}
-			}
+			told := g.told(func(e journal.Event) bool { return e.Kind == journal.EventDeferred })
 			g.issue("a")
 			g.issue("b")
-			p, swept := g.pool(), make(chan pool.Summary, 1)
-			go func() {
-				s, _ := p.Sweep(context.WithoutCancel(t.Context()))
-				swept <- s
-			}()
+			wait := g.begin(context.WithoutCancel(t.Context()), g.pool())
 			g.next(2)
 			g.goOn("a")
 			g.wait(told, 1, "deferred")
@@ -239,7 +217,7 @@ func TestEndMeetsAnOutage(t *testing.T) {
 				t.Errorf("after the outage: %v started", keys)
 			}
 			g.goOn("b", "c")
-			if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
+			if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
 				t.Errorf("%+v", s)
 			}
 			g.clean()
@@ -257,18 +235,13 @@ func TestEndMeetsAnOutageAtTheLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGate(t)
-			faults, told := g.byHTTP(g.withRemote()), make(chan string, 100)
+			faults := g.byHTTP(g.withRemote())
 			limit(&g.Config)
 			g.Config.Refresh = 20 * time.Millisecond
 			var once sync.Once
 			g.onStage(journal.StagePublish, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
-			seen := g.onEvent
-			g.onEvent = func(e journal.Event) {
-				// After its run has ended: an outage that is noted once no run is active ends the sweep.
-				if seen(e); e.Kind == journal.EventProblem && strings.Contains(e.Text, "origin") {
-					told <- e.Text
-				}
-			}
+			// After its run has ended: an outage that is noted once no run is active ends the sweep.
+			told := g.told(func(e journal.Event) bool { return isProblem(e) && strings.Contains(e.Text, "origin") })
 			g.issue("a")
 			g.issue("b")
 			wait := g.begin(context.WithoutCancel(t.Context()), g.pool())
@@ -302,26 +275,16 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 	g := newGate(t)
 	faults := g.byHTTP(g.withRemote())
 	var once sync.Once
-	on, told := make(chan bool), make(chan string, 100)
+	on, told := make(chan bool), g.told(isProblem)
 	g.Config.Refresh = 20 * time.Millisecond
 	g.Config.Claims = hookedClaims{g.Config.Run.Repo, func(key string) {
 		if key == "b" {
 			once.Do(func() { <-on; faults.Store(-1) })
 		}
 	}}
-	seen := g.onEvent
-	g.onEvent = func(e journal.Event) {
-		if seen(e); e.Kind == journal.EventProblem {
-			told <- e.Text
-		}
-	}
 	g.issue("a")
 	g.issue("b")
-	p, swept := g.pool(), make(chan pool.Summary, 1)
-	go func() {
-		s, _ := p.Sweep(context.WithoutCancel(t.Context()), "a", "b")
-		swept <- s
-	}()
+	wait := g.begin(context.WithoutCancel(t.Context()), g.pool(), "a", "b")
 	g.next(1)
 	close(on)
 	if text := g.wait(told, 1, "told"); !strings.HasPrefix(text[0], "no new runs start for now: ") {
@@ -332,7 +295,7 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 		t.Errorf("after the outage: %v started", keys)
 	}
 	g.goOn("a", "b")
-	if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 || len(s.Skipped)+len(s.Broken) > 0 {
+	if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 2 || len(s.Skipped)+len(s.Broken) > 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -350,12 +313,7 @@ func TestNamedIssuesAreGoneAfterAnOutage(t *testing.T) {
 			once.Do(func() { <-on; faults.Store(-1) })
 		}
 	}}
-	told, seen := make(chan string, 100), g.onEvent
-	g.onEvent = func(e journal.Event) {
-		if seen(e); e.Kind == journal.EventProblem {
-			told <- e.Text
-		}
-	}
+	told := g.told(isProblem)
 	keys := []string{"a", "b", "c", "d", "e"}
 	for _, key := range keys {
 		g.issue(key)

@@ -217,10 +217,7 @@ func TestCommandWaitsForTheRun(t *testing.T) {
 			p.Stop("a")
 		}
 	}
-	s, err := p.Sweep(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := f.sweepBy(t.Context(), p)
 	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted {
 		t.Errorf("%+v", r.Verdict)
 	}

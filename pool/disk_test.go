@@ -75,10 +75,7 @@ func TestFullDiskOnEarlierCommits(t *testing.T) {
 				}
 				return disk.Room{Bytes: 17 << 20}, nil
 			}
-			s, err := p.Sweep(t.Context(), "a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := f.sweepBy(t.Context(), p, "a")
 			if r := f.only(s); r.Facts.Open == nil || (r.Facts.Open.Kind == journal.FaultSandbox) != full || (s.Unavailable != nil) != full {
 				t.Errorf("%+v, %+v, %v", r.Verdict, r.Facts.Open, s.Unavailable)
 			}
@@ -104,10 +101,7 @@ func TestFullDiskAtImport(t *testing.T) {
 				}
 				return disk.Room{Bytes: 17 << 20}, nil
 			}
-			s, err := p.Sweep(t.Context(), "a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := f.sweepBy(t.Context(), p, "a")
 			r := f.only(s)
 			if r.Facts.End != loop.EndImport || r.Facts.Starved != full || r.Verdict.Outcome.Unavailable() != full || (s.Unavailable != nil) != full {
 				t.Errorf("%+v, %s, %v", r.Verdict, r.Facts.End, s.Unavailable)

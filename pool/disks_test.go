@@ -107,9 +107,7 @@ func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 			rec := res.Record
 			if died {
 				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
-				if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
-					t.Fatal(err)
-				}
+				f.save(rec)
 			}
 			d.broken.Store(false)
 			do(t, j)
@@ -136,9 +134,7 @@ func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 			do(t, j)
 			rec := do(t, j).Record
 			rec.Ended, rec.PID, rec.Stage, rec.Commits, rec.Tree = time.Time{}, deadPID, journal.StageWork, 0, ""
-			if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
-				t.Fatal(err)
-			}
+			f.save(rec)
 			var told []journal.Record
 			if err := job.Recover(t.Context(), j.Run, func(r journal.Record) { told = append(told, r) }); err != nil {
 				t.Fatal(err)

@@ -59,9 +59,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 			}
 			if died {
 				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
-				if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
-					t.Fatal(err)
-				}
+				f.save(rec)
 			}
 			j.Run.Sandboxes, j.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
 			if res, err := j.Do(t.Context()); err == nil && res.Record.Verdict.Outcome == journal.Succeeded || s.count() != 1 {
@@ -69,9 +67,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 			}
 			s.away.Store(false)
 			do(t, j)
-			if n := s.count(); n != 0 {
-				t.Errorf("%d sandboxes are left", n)
-			}
+			s.wantNone(t)
 			for _, r := range f.runs("") {
 				if r.Unclosed || r.Ended.IsZero() {
 					t.Errorf("%+v", r)

@@ -181,11 +181,25 @@ func (f *fixture) pool() *pool.Pool {
 
 func (f *fixture) sweep(ctx context.Context, keys ...string) pool.Summary {
 	f.t.Helper()
-	s, err := f.pool().Sweep(ctx, keys...)
+	return f.sweepBy(ctx, f.pool(), keys...)
+}
+
+// sweepBy is sweep by an existing pool.
+func (f *fixture) sweepBy(ctx context.Context, p *pool.Pool, keys ...string) pool.Summary {
+	f.t.Helper()
+	s, err := p.Sweep(ctx, keys...)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return s
+}
+
+// save stores a record.
+func (f *fixture) save(r journal.Record) {
+	f.t.Helper()
+	if err := f.Config.Run.Store.Save(f.t.Context(), r); err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // runs returns the records of an issue.

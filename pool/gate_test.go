@@ -87,6 +87,19 @@ func (g *gate) idle() {
 	}
 }
 
+// told returns the texts of the events that match.
+func (g *gate) told(match func(journal.Event) bool) chan string {
+	texts, seen := make(chan string, 100), g.onEvent
+	g.onEvent = func(e journal.Event) {
+		if seen(e); match(e) {
+			texts <- e.Text
+		}
+	}
+	return texts
+}
+
+func isProblem(e journal.Event) bool { return e.Kind == journal.EventProblem }
+
 // begin sweeps in the background; wait returns at the end.
 func (g *gate) begin(ctx context.Context, p *pool.Pool, keys ...string) (wait func() pool.Summary) {
 	g.t.Helper()

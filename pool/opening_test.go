@@ -94,10 +94,7 @@ func TestStopWhileASandboxOpens(t *testing.T) {
 				<-h.begins
 				stop("a")
 			}()
-			s, err := p.Sweep(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := f.sweepBy(t.Context(), p)
 			if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Verdict.Reason.Code != journal.ReasonAsked || r.Verdict.Counted || r.Ended.IsZero() {
 				t.Errorf("%+v", r)
 			}
@@ -125,10 +122,7 @@ func TestStopWhileTheSandboxOfTheReviewerOpens(t *testing.T) {
 		<-h.begins
 		p.Stop("a")
 	}()
-	s, err := p.Sweep(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := f.sweepBy(t.Context(), p)
 	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Facts.Review != nil && r.Facts.Review.Failed != "" {
 		t.Errorf("%+v, %+v", r.Verdict, r.Facts.Review)
 	}

@@ -99,26 +99,38 @@ func TestPrivateRepositoryMerged(t *testing.T) {
 	f.clean()
 }
 
+// privateTree makes the worktree of a run of the issue a, with a private repository.
+func (f *fixture) privateTree(run string) *worktree.Tree {
+	f.t.Helper()
+	base, err := f.Config.Run.Repo.Base(f.t.Context(), "main")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	tree, err := f.Config.Run.Repo.Add(f.t.Context(), worktree.Spec{Run: run, Key: "a", Branch: "ralph/a", Base: base, Private: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return tree
+}
+
+// commitInside makes an empty commit in the private repository of a worktree.
+func (f *fixture) commitInside(tree *worktree.Tree, message string) {
+	f.t.Helper()
+	repo, err := tree.Sandbox(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.git(f.repo, "--git-dir="+repo.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", message)
+}
+
 // Commits that exist only in the private repository of a run are found, even if its process, sandbox and record are gone.
 func TestDeadRunWithPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.Config.Run.Sandboxes = newBindingProvider(nil)
 	f.issue("a")
-	ctx := t.Context()
-	base, err := f.Config.Run.Repo.Base(ctx, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, err := tree.Sandbox(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.git(f.repo, "--git-dir="+repo.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "before the crash")
+	tree := f.privateTree("dead")
+	f.commitInside(tree, "before the crash")
 	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {
 		t.Fatalf("%+v", rec)
 	}
@@ -142,19 +154,8 @@ func TestHungRunWithPrivateRepository(t *testing.T) {
 	if err := f.store.Memory.Save(ctx, hung); err != nil {
 		t.Fatal(err)
 	}
-	base, err := f.Config.Run.Repo.Base(ctx, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "hung", Key: "a", Branch: "ralph/a", Base: base, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, err := tree.Sandbox(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.git(f.repo, "--git-dir="+repo.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "before it hung")
+	tree := f.privateTree("hung")
+	f.commitInside(tree, "before it hung")
 	f.issue("a")
 	f.sweep(ctx, "a")
 	if log := f.git(f.repo, "log", "--format=%s", "main..ralph/a"); log != "work on a\nbefore it hung\nwork on a" {
@@ -178,14 +179,7 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	if err := f.store.Memory.Save(ctx, dead); err != nil {
 		t.Fatal(err)
 	}
-	base, err := f.Config.Run.Repo.Base(ctx, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := f.privateTree("dead")
 	f.Config.Run.Sandboxes = newBindingProvider(func(s sandboxes.Spec) {
 		if s.Worktree == tree.Dir() {
 			t.Error("a sandbox was opened over it")

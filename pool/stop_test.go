@@ -210,10 +210,7 @@ func TestKill(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	f.onStarted(func(string) { stop(nil); p.Kill(); p.Kill() })
-	s, err := p.Sweep(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := f.sweepBy(ctx, p)
 	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 || r.WIP == "" || !s.Interrupted {
 		t.Errorf("%+v", r)
 	}
@@ -248,10 +245,7 @@ func TestStopDuringVerify(t *testing.T) {
 			stop(nil)
 		}
 	}
-	s, err := p.Sweep(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := f.sweepBy(ctx, p)
 	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // silentProvider is a provider whose engine does not answer from the end of the work on: no sandbox closes, and none is reaped.
@@ -30,6 +29,21 @@ type silentProvider struct {
 func (s *silentProvider) count() (n int) {
 	s.left.Range(func(any, any) bool { n++; return true })
 	return n
+}
+
+// wantNone reports sandboxes that are left.
+func (s *silentProvider) wantNone(t *testing.T) {
+	t.Helper()
+	if n := s.count(); n != 0 {
+		t.Errorf("%d sandboxes are left", n)
+	}
+}
+
+// silent makes a silentProvider the provider of the runs.
+func (f *fixture) silent(files sandboxes.Files) *silentProvider {
+	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: files}
+	f.Config.Run.Sandboxes = s
+	return s
 }
 
 var errSilent = errors.New("the engine does not answer")
@@ -84,8 +98,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			s := &silentProvider{bindingProvider: newBindingProvider(nil), files: files}
-			f.Config.Run.Sandboxes = s
+			s := f.silent(files)
 			f.issue("a")
 			f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
 			rec := f.one()
@@ -94,9 +107,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 			}
 			s.away.Store(false)
 			f.sweep(t.Context())
-			if n := s.count(); n != 0 {
-				t.Errorf("%d sandboxes are left", n)
-			}
+			s.wantNone(t)
 			if _, err := os.Stat(rec.Tree); rec.Tree != "" && !os.IsNotExist(err) {
 				t.Errorf("the worktree is left: %v", err)
 			}
@@ -109,8 +120,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
-	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes = s
+	s := f.silent(sandboxes.Bind)
 	f.issue("a")
 	f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
 	if rec := f.one(); rec.Verdict.Outcome != journal.Failed || s.count() != 1 {
@@ -124,9 +134,7 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	if _, err := p.Recover(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := s.count(); n != 0 {
-		t.Errorf("%d sandboxes are left", n)
-	}
+	s.wantNone(t)
 	f.clean()
 }
 
@@ -134,18 +142,9 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes = s
+	s := f.silent(sandboxes.Bind)
 	f.issue("a")
-	base, err := f.Config.Run.Repo.Base(t.Context(), "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f.Config.Run.Repo.Add(t.Context(), worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tree.Sandbox(t.Context()); err != nil {
+	if _, err := f.privateTree("dead").Sandbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.last.Store(true)
@@ -157,9 +156,7 @@ func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 	if _, err := p.Recover(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := s.count(); n != 0 {
-		t.Errorf("%d sandboxes are left", n)
-	}
+	s.wantNone(t)
 	f.clean()
 }
 
@@ -167,8 +164,7 @@ func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes = s
+	s := f.silent(sandboxes.Bind)
 	s.away.Store(true)
 	do(t, f.job(job.StrategyMerge))
 	if n := s.count(); n != 1 {
@@ -176,9 +172,7 @@ func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 	}
 	s.away.Store(false)
 	f.sweep(t.Context())
-	if n := s.count(); n != 0 {
-		t.Errorf("%d sandboxes are left", n)
-	}
+	s.wantNone(t)
 	f.clean()
 }
 
@@ -186,8 +180,7 @@ func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes = s
+	s := f.silent(sandboxes.Bind)
 	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	s.away.Store(true)

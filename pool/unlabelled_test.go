@@ -39,10 +39,7 @@ func TestUnlabelledIsSeenAtOnce(t *testing.T) {
 		}
 		p.Wake()
 	})
-	s, err := p.Sweep(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := f.sweepBy(ctx, p)
 	if r := f.only(s); r.Verdict.Outcome != journal.Superseded {
 		t.Errorf("%+v", r.Verdict)
 	}
@@ -69,10 +66,7 @@ func TestUnlabelledAndStopped(t *testing.T) {
 				}
 				stop(p, func() { end(nil) })
 			})
-			s, err := p.Sweep(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := f.sweepBy(ctx, p)
 			if r := f.only(s); r.Verdict.Outcome != journal.Interrupted {
 				t.Errorf("%+v", r.Verdict)
 			}

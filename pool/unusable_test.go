@@ -231,10 +231,7 @@ func TestSandboxThatDoesNotOpenForManySweeps(t *testing.T) {
 	f.issue("b")
 	p := f.pool()
 	for range 11 {
-		s, err := p.Sweep(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.sweepBy(t.Context(), p)
 		if r := f.only(s); r.Verdict.Outcome != journal.EnvironmentUnavailable || s.Unavailable == nil || r.Tree != "" {
 			t.Fatalf("%+v, unavailable: %v, tree %s", r.Verdict, s.Unavailable, r.Tree)
 		}
