@@ -169,6 +169,29 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// interrupted returns a tree whose rebase onto main was recorded before any ref has moved, and the tip before the rebase.
+func (f *fixture) interrupted() (tree *Tree, tip string, next record.Move) {
+	f.Helper()
+	tree = f.add("k", "r")
+	tip = f.commit(tree.Dir(), "b", "x", "work")
+	f.imported(tree)
+	f.commit(f.dir, "c", "x", "main moves")
+	next, err := tree.replayOnto(f.Context(), f.base(), tip)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+		f.Fatal(err)
+	}
+	return tree, tip, next
+}
+
+// moveRefs moves the refs of the key k, as a rebase does.
+func (f *fixture) moveRefs(to string) {
+	f.git("update-ref", "refs/heads/ralph/k", to)
+	f.git("update-ref", "refs/ralph/work/k", to)
+}
+
 // TestRebaseCrash stops a rebase before and after its refs have moved, like a power loss.
 func TestRebaseCrash(t *testing.T) {
 	t.Parallel()
@@ -176,24 +199,11 @@ func TestRebaseCrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			tree := f.add("k", "r")
-			tip := f.commit(tree.Dir(), "b", "x", "work")
-			f.imported(tree)
-			base := f.base()
-			f.commit(f.dir, "c", "x", "main moves")
-			onto := f.base()
-			next, err := tree.replayOnto(t.Context(), onto, tip)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, wantBase := tip, base
-			if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
-				t.Fatal(err)
-			}
+			wantBase := f.base()
+			_, want, next := f.interrupted()
 			if moved {
-				want, wantBase = next.Tip, onto
-				f.git("update-ref", "refs/heads/ralph/k", next.Tip)
-				f.git("update-ref", "refs/ralph/work/k", next.Tip)
+				want, wantBase = next.Tip, f.base()
+				f.moveRefs(next.Tip)
 			}
 			trees, err := f.open(Options{}).Trees(t.Context())
 			if err != nil {
@@ -215,19 +225,8 @@ func TestRebaseCrashKeepsEdits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			tree := f.add("k", "r")
-			tip := f.commit(tree.Dir(), "b", "x", "work")
-			f.imported(tree)
-			f.commit(f.dir, "c", "x", "main moves")
-			next, err := tree.replayOnto(t.Context(), f.base(), tip)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
-				t.Fatal(err)
-			}
-			f.git("update-ref", "refs/heads/ralph/k", next.Tip)
-			f.git("update-ref", "refs/ralph/work/k", next.Tip)
+			tree, tip, next := f.interrupted()
+			f.moveRefs(next.Tip)
 			if followed {
 				f.sh(tree.Dir(), "git", "reset", "-q", "--hard")
 			}
