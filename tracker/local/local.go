@@ -284,9 +284,8 @@ func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Is
 		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
 		Created: e.file.created, Updated: e.updated, Reported: new(string), Touches: e.file.touches,
 	}
-	if found := reportBlocks(e.file.doc); len(found) > 0 {
-		*i.Reported = found[len(found)-1].run
-	}
+	last, _ := lastReport(e.file.doc)
+	*i.Reported = last.run
 	for _, ref := range e.file.blockedBy {
 		key := tracker.Key(ref.name)
 		i.BlockedBy = append(i.BlockedBy, tracker.Blocker{Key: key, Open: state(key) != blockerClosed})

@@ -63,18 +63,23 @@ func reportBlocks(d document) []reportBlock {
 	return found
 }
 
+// lastReport returns the last of the complete reports.
+func lastReport(d document) (last reportBlock, ok bool) {
+	found := reportBlocks(d)
+	if len(found) == 0 {
+		return last, false
+	}
+	return found[len(found)-1], true
+}
+
 // endOfReports returns the start of the text below the last report, or the end of the file. After an incomplete report it is the end of
 // the file, since the text may be part of that report.
 func endOfReports(d document) int {
-	found := reportBlocks(d)
-	if len(found) == 0 {
+	last, ok := lastReport(d)
+	if !ok || edgeLine().Match(d.raw[last.end:]) {
 		return len(d.raw)
 	}
-	end := found[len(found)-1].end
-	if edgeLine().Match(d.raw[end:]) {
-		return len(d.raw)
-	}
-	return end
+	return last.end
 }
 
 // setReport writes the report below the marker line. It replaces the last one, or appends it. The rest of the file stays as it is.
@@ -83,8 +88,7 @@ func setReport(d document, r tracker.Report) ([]byte, error) {
 		return nil, fmt.Errorf("run %q is not a plain name", r.Run)
 	}
 	text := d.render(r)
-	if found := reportBlocks(d); len(found) > 0 {
-		last := found[len(found)-1]
+	if last, ok := lastReport(d); ok {
 		return splice(d.raw, last.start, last.end, text), nil
 	}
 	out := bytes.Clone(d.raw)

@@ -51,14 +51,11 @@ func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c t
 		if err != nil {
 			return nil, err
 		}
-		last := ""
-		if found := reportBlocks(d); len(found) > 0 {
-			last = found[len(found)-1].run
-		}
+		last, _ := lastReport(d)
 		switch { // run IDs sort by time
-		case last > r.Run:
+		case last.run > r.Run:
 			return raw, nil
-		case last == r.Run:
+		case last.run == r.Run:
 			if raw, err = setReport(d, r); err != nil {
 				return nil, err
 			}
