@@ -72,6 +72,9 @@ type Access struct {
 	jwt    bool
 }
 
+// Fault is the fault of one request.
+type Fault = forgetest.Fault
+
 // Call is one request that was served.
 type Call struct {
 	Method, Path, Query string
