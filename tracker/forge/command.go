@@ -134,23 +134,23 @@ func replyMark(to string) string { return replyPrefix + to + " -->" }
 
 const replyPrefix = "<!-- ralph:reply to="
 
-// ReplyBody returns the text of a reply to a comment, or to a thread that a commit addresses.
-func ReplyBody(to, text string) string {
+// replyBody returns the text of a reply to a comment, or to a thread that a commit addresses.
+func replyBody(to, text string) string {
 	mark := replyMark(to) + "\n"
 	return mark + tracker.Fit(text, MaxText-len(mark))
 }
 
-// RepliesTo reports whether a text is a reply to something. The caller checks that ralph's account wrote it.
-func RepliesTo(text, to string) bool { return strings.HasPrefix(text, replyMark(to)) }
+// repliesTo reports whether a text is a reply to something. The caller checks that ralph's account wrote it.
+func repliesTo(text, to string) bool { return strings.HasPrefix(text, replyMark(to)) }
 
-// Reply posts a reply unless there is one. If two machines post at once, the older reply remains.
-func Reply(ctx context.Context, to, text string, p Poster) error {
-	match := func(body string) bool { return RepliesTo(body, to) }
+// reply posts a reply unless there is one. If two machines post at once, the older reply remains.
+func reply(ctx context.Context, to, text string, p Poster) error {
+	match := func(body string) bool { return repliesTo(body, to) }
 	found, err := p.Find(ctx, match)
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	failed := p.Create(ctx, ReplyBody(to, text))
+	failed := p.Create(ctx, replyBody(to, text))
 	if failed != nil && !transport.Uncertain(failed) {
 		return failed
 	}
@@ -184,7 +184,7 @@ type Thread struct {
 
 // AnsweredWith reports whether ralph's account has replied to the thread with the commit.
 func (t Thread) AnsweredWith(commit string, self int64) bool {
-	return slices.ContainsFunc(t.Remarks, func(r Remark) bool { return r.By.ID == self && RepliesTo(r.Body, commit) })
+	return slices.ContainsFunc(t.Remarks, func(r Remark) bool { return r.By.ID == self && repliesTo(r.Body, commit) })
 }
 
 // Unanswered selects the threads in which a person who may direct ralph has commented since ralph's last reply. It returns
@@ -259,7 +259,7 @@ func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answe
 		number, _ = Number(c.Key)
 	}
 	if a.Text != "" {
-		if err := Reply(ctx, c.ID, p.escape(a.Text), p.calls.Poster(number, c.Request != 0, self.ID)); err != nil {
+		if err := reply(ctx, c.ID, p.escape(a.Text), p.calls.Poster(number, c.Request != 0, self.ID)); err != nil {
 			return fmt.Errorf("reply on #%d: %w", number, err)
 		}
 	}
@@ -311,7 +311,7 @@ func (p *Project) Addressed(ctx context.Context, request int, ids []string, comm
 	threads, err := p.calls.Threads(transport.Fresh(ctx), request)
 	for _, t := range threads {
 		if err == nil && slices.Contains(ids, t.ID) && !t.AnsweredWith(commit, self.ID) {
-			err = p.calls.ReplyToThread(ctx, request, t.ID, ReplyBody(commit, "Addressed in "+commit+"."))
+			err = p.calls.ReplyToThread(ctx, request, t.ID, replyBody(commit, "Addressed in "+commit+"."))
 		}
 	}
 	if err != nil {

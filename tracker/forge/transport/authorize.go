@@ -10,8 +10,8 @@ import (
 
 const userAgent = "ralph"
 
-// Bearer sets the token as a bearer token.
-func Bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
+// bearer sets the token as a bearer token.
+func bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
 
 // authorizer adds the token to requests to the forge's own host only, since an answer may redirect elsewhere. It renews a
 // rejected token once.
@@ -35,7 +35,7 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, tokenFailure(r, err)
 	}
-	Bearer(out, t)
+	bearer(out, t)
 	resp, err := a.next.RoundTrip(out)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
@@ -54,7 +54,7 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	again.Header.Set("User-Agent", userAgent)
-	Bearer(again, renewed)
+	bearer(again, renewed)
 	return a.next.RoundTrip(again)
 }
 

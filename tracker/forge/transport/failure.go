@@ -120,8 +120,8 @@ func classifyStatus(status int, write bool) (Reason, Action, string) {
 	return Unexpected, Stop, "check the forge's address"
 }
 
-// Refusal returns the Failure for an unsuccessful answer. Message is the forge's text, which is not trusted.
-func Refusal(resp *http.Response, message string) *Failure {
+// refusal returns the Failure for an unsuccessful answer. Message is the forge's text, which is not trusted.
+func refusal(resp *http.Response, message string) *Failure {
 	f := failure(resp.Request)
 	write := f.Uncertain
 	f.Status = resp.StatusCode
@@ -167,7 +167,7 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 	switch {
 	case known:
 	case resp != nil && resp.StatusCode >= 300:
-		f = Refusal(resp, message)
+		f = refusal(resp, message)
 	default: // a success answer that the SDK could not read
 		f = &Failure{}
 		if resp != nil {
