@@ -14,6 +14,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
+// oneFile writes a tree with one file, and returns the names of both.
+func oneFile(t *testing.T, at git.Store, content []byte) (tree, blob string) {
+	t.Helper()
+	blob, err := at.Write("blob", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := hex.DecodeString(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = at.Write("tree", append([]byte("100644 file\x00"), raw...)); err != nil {
+		t.Fatal(err)
+	}
+	return tree, blob
+}
+
 // Anybody with push access can attach anything to a claim. None of it is stored here, and too large objects are not
 // fetched.
 func TestClaimWithFiles(t *testing.T) {
@@ -34,18 +51,7 @@ func TestClaimWithFiles(t *testing.T) {
 			at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 			noise := make([]byte, 2<<20)
 			_, _ = rand.Read(noise)
-			blob, err := at.Write("blob", noise)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := hex.DecodeString(blob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tree, err := at.Write("tree", append([]byte("100644 big\x00"), raw...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree, blob := oneFile(t, at, noise)
 			commit, err := at.Commit(tree, nil, `{"version":1,"nonce":"x","generation":1,"record":{"run":"r2"}}`, time.Now())
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +85,7 @@ func TestTooMuchTogether(t *testing.T) {
 	s := newSite(t, true)
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 	for i := range 2 {
-		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d%s","generation":1,"record":{"run":"r"}}`, i, noise(t, 4*largeBytes)), nil, time.Now())
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d%s","generation":1,"record":{"run":"r"}}`, i, noise(t, 4*largeBytes)), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +112,7 @@ func TestClaimsOfARemoteThatHangs(t *testing.T) {
 	s := newSite(t, true)
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 	for i := range 2 {
-		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d","generation":1,"record":{"run":"r"}}`, i), nil, time.Now())
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d","generation":1,"record":{"run":"r"}}`, i), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +145,7 @@ func TestManyClaimsAreKeptTogether(t *testing.T) {
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 	var commits []string
 	for i := range many {
-		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d","generation":1,"record":{"run":"r%d"}}`, i, i), nil, time.Now())
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d","generation":1,"record":{"run":"r%d"}}`, i, i), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,18 +198,7 @@ func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
-	blob, err := at.Write("blob", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := hex.DecodeString(blob)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := at.Write("tree", append([]byte("100644 a\x00"), raw...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree, _ := oneFile(t, at, nil)
 	for n := range 3 {
 		commit, err := at.Commit(tree, nil, strings.Repeat(strconv.Itoa(n), 2*largeBytes), time.Now())
 		if err != nil {

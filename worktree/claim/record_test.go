@@ -372,7 +372,7 @@ func TestHugeClaim(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", maxClaimBytes) + `"}}`
-	commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+	commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestLargeClaimBesideHugeOnes(t *testing.T) {
 	s := newSite(t, true)
 	for key, size := range map[string]int{"huge": maxLargeBytes, "huger": maxLargeBytes + 1, "hugest": maxLargeBytes + 2, "large": largeBytes} {
 		text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", size) + `"}}`
-		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +412,7 @@ func TestManyLargeClaims(t *testing.T) {
 	s := newSite(t, true)
 	put := func(key, run string) {
 		text := `{"version":1,"nonce":"` + key + `","generation":1,"record":{"run":"` + run + `"}}`
-		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

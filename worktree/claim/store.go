@@ -248,7 +248,7 @@ func (s *Store) write(d document) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.objects.Message(message, nil, s.now())
+	return s.objects.Message(message, s.now())
 }
 
 // State describes a claim as read from its ref.

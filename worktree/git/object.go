@@ -31,14 +31,14 @@ const (
 	selfIdent = selfName + " <" + selfEmail + ">"
 )
 
-// Message writes a commit of the empty tree. Commits with equal content in the same second are one object: a caller that
+// Message writes a commit of the empty tree without parents. Commits with equal content in the same second are one object: a caller that
 // needs a unique one puts a nonce into the message.
-func (s Store) Message(message string, parents []string, at time.Time) (string, error) {
+func (s Store) Message(message string, at time.Time) (string, error) {
 	tree, err := s.Write("tree", nil)
 	if err != nil {
 		return "", err
 	}
-	return s.Commit(tree, parents, message, at)
+	return s.Commit(tree, nil, message, at)
 }
 
 // Commit writes a commit of a tree in ralph's name.
