@@ -67,14 +67,19 @@ func TestChangesKeepCarriageReturns(t *testing.T) {
 	}
 }
 
+// hiding commits a file, and then another one in its place. It returns the commits before and after.
+func (f *fixture) hiding() (base, tip string) {
+	base = f.git("rev-parse", "HEAD")
+	f.commit(f.dir, "hidden", "secret\n", "Hide")
+	f.git("rm", "-q", "hidden")
+	return base, f.commit(f.dir, "shown", "x\n", "Show")
+}
+
 // A graft file that an agent has left in the repository hides no commit from the check.
 func TestChangesBehindGrafts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	base := f.git("rev-parse", "HEAD")
-	f.commit(f.dir, "hidden", "secret\n", "Hide")
-	f.git("rm", "-q", "hidden")
-	tip := f.commit(f.dir, "shown", "x\n", "Show")
+	base, tip := f.hiding()
 	f.write(f.dir, ".git/info/grafts", tip+" "+base+"\n")
 	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
 	if err != nil || !slices.Contains(c.Paths, "hidden") {
@@ -86,10 +91,7 @@ func TestChangesBehindGrafts(t *testing.T) {
 func TestChangesBehindAnEdge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	base := f.git("rev-parse", "HEAD")
-	f.commit(f.dir, "hidden", "secret\n", "Hide")
-	f.git("rm", "-q", "hidden")
-	tip := f.commit(f.dir, "shown", "x\n", "Show")
+	base, tip := f.hiding()
 	f.write(f.dir, ".git/shallow", tip+"\n")
 	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
 	if err == nil || !strings.Contains(err.Error(), "shallow") {
