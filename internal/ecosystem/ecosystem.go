@@ -148,8 +148,9 @@ var known = sync.OnceValue(func() []Ecosystem {
 })
 
 // Recognise returns those of the given ecosystems ([All] or others) whose markers are among the files. The tools of each are
-// reduced to those whose markers are there, or else to the usual one.
-func Recognise(all []Ecosystem, files []string) []Ecosystem {
+// reduced to those whose markers are there, or else to those that are named, or else to the usual one. there reports whether
+// the project has a clue.
+func Recognise(all []Ecosystem, files []string, there func(Clue) bool) []Ecosystem {
 	has := func(patterns []string) bool {
 		return slices.ContainsFunc(files, func(file string) bool { return match.Any(patterns, file) })
 	}
@@ -159,14 +160,13 @@ func Recognise(all []Ecosystem, files []string) []Ecosystem {
 			continue
 		}
 		var tools []Tool
-		for _, t := range e.Tools {
-			if has(t.Markers) {
-				tools = append(tools, t)
-			}
-		}
-		if len(tools) == 0 {
-			if i := slices.IndexFunc(e.Tools, func(t Tool) bool { return t.Usual }); i >= 0 {
-				tools = e.Tools[i : i+1]
+		for _, shown := range []func(Tool) bool{
+			func(t Tool) bool { return has(t.Markers) },
+			func(t Tool) bool { return slices.ContainsFunc(t.Named, there) },
+			func(t Tool) bool { return t.Usual },
+		} {
+			if len(tools) == 0 {
+				tools = slices.DeleteFunc(slices.Clone(e.Tools), func(t Tool) bool { return !shown(t) })
 			}
 		}
 		e.Tools = tools

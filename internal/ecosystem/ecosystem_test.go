@@ -24,7 +24,7 @@ func TestRecognise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, e := range ecosystem.Recognise(ecosystem.All(), strings.Fields(tt.files)) {
+		for _, e := range ecosystem.Recognise(ecosystem.All(), strings.Fields(tt.files), func(ecosystem.Clue) bool { return false }) {
 			var tools []string
 			for _, tool := range e.Tools {
 				tools = append(tools, tool.Name)

@@ -11,6 +11,8 @@ type Tool struct {
 	Name string
 	// Markers are files that show the tool.
 	Markers []string
+	// Named are clues, each of which shows the tool in a project without any tool's markers.
+	Named []Clue
 	// Unless are clues, each of which shows that another tool is used.
 	Unless []Clue
 	// Usual means that the tool is the default of its ecosystem where no tool's markers are found.

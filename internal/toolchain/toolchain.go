@@ -95,7 +95,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 	}
 	here := os.DirFS(filepath.Join(top, dir))
 	there := func(c ecosystem.Clue) bool { return found(here, c) }
-	for _, e := range ecosystem.Recognise(all, files) {
+	for _, e := range ecosystem.Recognise(all, files, there) {
 		i := slices.IndexFunc(e.Tools, func(t ecosystem.Tool) bool {
 			return len(t.Setup)+len(t.Gate) > 0 && !slices.ContainsFunc(t.Unless, there)
 		})
