@@ -234,23 +234,36 @@ func pythonGate(prefix string) []Line {
 
 // pipSetup also installs pytest where tests or settings need it and no requirement names it.
 func pipSetup() (lines []Line) {
-	brought := []Clue{
-		{Files: []string{"requirements.txt", "requirements-dev.txt", "setup.py"}, Words: []string{"pytest"}},
-		inPyproject(`"pytest`, `'pytest`),
+	required := Clue{Files: []string{"requirements.txt", "requirements-dev.txt", "setup.py"}, Words: []string{"pytest"}}
+	brought := []Clue{required, inPyproject(`"pytest`, `'pytest`)}
+	groups, extras := inPyproject("\n[dependency-groups]"), inPyproject("\n[project.optional-dependencies]")
+	for _, name := range []string{"test", "dev"} { // with extras, too, the name could be that of one of them
+		lines = append(lines, Line{
+			If:     []Clue{groups, inPyproject("\n"+name+" = [", "\n"+name+"=["), inPyproject("[project]")},
+			Unless: []Clue{extras, {Files: []string{"requirements.txt", "requirements-dev.txt"}}},
+			// Older versions of pip know no groups.
+			Shell: pipVenv + ".venv/bin/pip install --quiet 'pip>=25.1' && .venv/bin/pip install --quiet -e . --group " + name,
+		})
 	}
 	for _, line := range pipInstalls() {
 		for _, needs := range []Clue{forPytest(), namesPytest()} {
-			lines = append(lines, Line{If: append(slices.Clone(line.If), needs), Unless: brought, Shell: line.Shell + " pytest"})
+			with := Line{If: append(slices.Clone(line.If), needs), Unless: brought, Shell: line.Shell + " pytest"}
+			ungrouped := with // the line installs no group, so what a group names is missing
+			ungrouped.If, ungrouped.Unless = append(slices.Clone(with.If), groups), []Clue{required}
+			lines = append(lines, ungrouped, with)
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
+// pipVenv makes a virtual environment that git ignores.
+const pipVenv = "python3 -m venv .venv && echo '*' >.venv/.gitignore && "
+
 // pipInstalls returns the lines that install a project's declared dependencies.
 func pipInstalls() []Line {
 	install := func(what string, clues ...Clue) Line {
-		return Line{If: clues, Shell: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet " + what}
+		return Line{If: clues, Shell: pipVenv + ".venv/bin/pip install --quiet " + what}
 	}
 	develop, use := Clue{Files: []string{"requirements-dev.txt"}}, Clue{Files: []string{"requirements.txt"}}
 	// Requirements may leave out the project itself, although its tests import it.
