@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
@@ -19,32 +20,20 @@ type box struct {
 	provider                  *Provider
 	run, name, state, workdir string
 	env                       []string
-	memory                    int64    // memory limit in bytes
+	limits                    sandboxes.Limits
 	disk                      []string // volumes of its Disk's folders; nil: it has no Disk
 	emptyHomeReason           string   // the reason why its home started empty; "": it did not
 	tunnel                    *tunnel  // nil without egress, and if the proxy's socket is mounted
 
 	commands sandboxes.Commands
-	killed   atomic.Int64 // processes killed at the memory limit
+	counts   inside.Counts
 }
 
-// Notices reports the processes killed at the memory limit.
-func (b *box) Notices() []sandboxes.Notice {
-	killed := b.killed.Load()
-	if killed == 0 {
-		return nil
-	}
-	return []sandboxes.Notice{sandboxes.MemoryNotice(int(killed), b.memory)}
-}
+// Notices reports the processes killed at the memory limit, and whether the process limit was reached.
+func (b *box) Notices() []sandboxes.Notice { return b.counts.Notices(b.limits) }
 
 // Cold returns the reason why the home started empty although the Spec has one, or "".
 func (b *box) Cold() string { return b.emptyHomeReason }
-
-// updateKilled raises the count of killed processes to that of a report.
-func (b *box) updateKilled(killed int64) {
-	for old := b.killed.Load(); killed > old && !b.killed.CompareAndSwap(old, killed); old = b.killed.Load() {
-	}
-}
 
 func (b *box) Workdir() string { return b.workdir }
 

@@ -62,7 +62,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case err == nil && s.refused != nil:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusal{*s.refused}}
 	case err == nil:
-		b.updateKilled(int64(s.report.Killed))
+		b.counts.Add(*s.report)
 		return s.report.Exit, nil
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed

@@ -3,6 +3,7 @@ package container_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,29 @@ func TestHelperAmongForks(t *testing.T) {
 			works, exit := inside(t, box, "echo works")
 			if works != "works" {
 				t.Errorf("after it: %q, %v", works, exit)
+			}
+		}
+	})
+}
+
+// That the engine refused processes at the limit is in the notices.
+func TestProcessNotice(t *testing.T) {
+	real(t, func(t *testing.T, name string, r rig) {
+		if r.unbounded || r.runtime == "runsc" {
+			return // the limit is not enforced, or not counted
+		}
+		for script, want := range map[string][]sandboxes.Notice{
+			"true": nil,
+			`i=0; while [ $i -lt 100 ]; do sleep 1000 & i=$((i+1)); done`: {sandboxes.PIDsReached(48)},
+		} {
+			box := enter(t, r.provider(r.config(t)), sandboxes.Spec{
+				Run: fmt.Sprintf("refused-%s-%d", name, len(want)), Worktree: folder(t), Limits: sandboxes.Limits{PIDs: 48},
+			})
+			if _, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", script}}); err != nil {
+				t.Error(err)
+			}
+			if got := sandboxes.NoticesOf(box); !slices.Equal(got, want) {
+				t.Errorf("%s: notices %q", script, got)
 			}
 		}
 	})

@@ -43,7 +43,7 @@ type plan struct {
 func (pl *plan) box() *box {
 	b := &box{
 		provider: pl.provider, run: pl.spec.Run, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env,
-		memory: pl.limits.Memory, emptyHomeReason: pl.emptyHomeReason,
+		limits: pl.limits, emptyHomeReason: pl.emptyHomeReason,
 	}
 	if pl.spec.Disk != nil {
 		for folder := range maps.Values(pl.spec.Disk.Folders) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if run := flag.Lookup("test.run").Value; os.Getuid() == 0 { // commands cannot run as root: an ordinary user runs the other tests
 		wanted = run.String()
-		_ = run.Set("^(TestAsOrdinaryUser|TestCommandsAreTheWorktreesOwner|TestControlGroupsHoldLimits|TestRootIsRefused)$")
+		_ = run.Set("^(TestAsOrdinaryUser|TestCommandsAreTheWorktreesOwner|TestControlGroupsHoldLimits|TestProcessLimitIsNoticed|TestRootIsRefused)$")
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,39 @@ func TestControlGroupsHoldLimits(t *testing.T) {
 		t.Errorf("notices: %q", got)
 	}
 	nothingLeft(t, run)
+}
+
+// TestProcessLimitIsNoticed: a notice reports that processes were refused, if this process can create control groups.
+func TestProcessLimitIsNoticed(t *testing.T) {
+	t.Parallel()
+	if _, ok := cgroup.Find()["pids"]; !ok || os.Getuid() != 0 {
+		return // the supervisor reports what it kills, as in the other tests
+	}
+	const most, user = 40, sandboxtest.Ordinary + 1 // the kernel counts all processes of a user
+	for script, want := range map[string][]sandboxes.Notice{
+		"true": nil,
+		`i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done`: {sandboxes.PIDsReached(most)},
+	} {
+		dir := ofAnother(t)
+		if err := os.Chown(dir, user, user); err != nil {
+			t.Fatal(err)
+		}
+		box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{
+			Run: "refused-" + dir, Worktree: dir, Limits: sandboxes.Limits{PIDs: most},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", script}}); err != nil {
+			t.Error(err)
+		}
+		if err := box.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := sandboxes.NoticesOf(box); !slices.Equal(got, want) {
+			t.Errorf("%s: notices %q", script, got)
+		}
+	}
 }
 
 // A negative limit means the default, as with the other providers.

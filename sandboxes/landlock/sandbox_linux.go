@@ -23,6 +23,7 @@ type sandbox struct {
 	mu      sync.Mutex
 	removed bool // guarded by mu; Close has succeeded
 	oom     int  // guarded by mu; processes killed by the kernel at the memory limit
+	most    int  // guarded by mu; largest number of processes at the same time
 }
 
 var (
@@ -58,6 +59,9 @@ func (s *sandbox) Close(ctx context.Context) error {
 }
 
 func (s *sandbox) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.most = max(s.most, s.group.Processes()) // before they are killed
+	s.mu.Unlock()
 	if err := s.client.Close(ctx); err != nil {
 		return err
 	}
@@ -81,9 +85,9 @@ func (s *sandbox) close(ctx context.Context) error {
 	return nil
 }
 
-// Notices reports how many processes were killed at the limits.
+// Notices reports how many processes were killed at the limits, and whether the process limit was reached.
 func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)
+	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom, s.most)
 }

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
@@ -64,10 +63,5 @@ func (s *sandbox) Changes() string {
 func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)
-	told := slices.ContainsFunc(list, func(n sandboxes.Notice) bool { return n.Cause == sandboxes.ProcessLimit })
-	if s.most >= s.plan.PIDs && s.plan.PIDs > 0 && !told {
-		list = append(list, sandboxes.PIDsReached(s.plan.PIDs))
-	}
-	return list
+	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom, s.most)
 }

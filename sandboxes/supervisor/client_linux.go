@@ -270,8 +270,8 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // Notices reports how many processes were killed at the limits. oom is the kernel's own count for memory; unless it is 0,
-// it takes precedence.
-func (c *Client) Notices(memory int64, pids, oom int) (list []sandboxes.Notice) {
+// it takes precedence. It also reports that the process limit was reached if there were most processes at the same time.
+func (c *Client) Notices(memory int64, pids, oom, most int) (list []sandboxes.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if oom = cmp.Or(oom, c.killed[causeMemory]); oom > 0 {
@@ -279,6 +279,8 @@ func (c *Client) Notices(memory int64, pids, oom int) (list []sandboxes.Notice) 
 	}
 	if n := c.killed[causePIDs]; n > 0 {
 		list = append(list, sandboxes.PIDsNotice(n, pids))
+	} else if most >= pids && pids > 0 {
+		list = append(list, sandboxes.PIDsReached(pids))
 	}
 	return list
 }

@@ -153,7 +153,8 @@ func (h *helper) run(c Command) error {
 	report := h.wait()
 	close(h.ended)
 	pipes.Finish()
-	report.Killed = killedForMemory()
+	report.Killed = eventCount("oom_kill", "memory.events", "memory/memory.oom_control")
+	report.Refused = eventCount("max", "pids.events", "pids/pids.events")
 	text, err := json.Marshal(report)
 	if err != nil {
 		return err
@@ -232,16 +233,16 @@ func detach(pid int, sig unix.Signal) {
 	}
 }
 
-// killedForMemory returns how many processes of this container the kernel has killed at the memory limit. It is 0 where the
-// kernel does not count them, as in gVisor.
-func killedForMemory() int {
-	for _, file := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
-		text, err := os.ReadFile(file)
+// eventCount returns how often an event has occurred in this container's control group, by the first of the files that exists. It
+// is 0 where the kernel does not count, as in gVisor.
+func eventCount(event string, files ...string) int {
+	for _, file := range files {
+		text, err := os.ReadFile("/sys/fs/cgroup/" + file)
 		if err != nil {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if count, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+			if count, ok := strings.CutPrefix(strings.TrimSpace(line), event+" "); ok {
 				n, _ := strconv.Atoi(count)
 				return n
 			}

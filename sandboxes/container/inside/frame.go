@@ -63,6 +63,34 @@ type Report struct {
 	Exit sandboxes.Exit `json:"exit"`
 	// Killed is the number of processes killed at the container's memory limit since the container started.
 	Killed int `json:"killed,omitempty"`
+	// Refused is how often the container's process limit has refused a new process or thread since then.
+	Refused int `json:"refused,omitempty"`
+}
+
+// Counts are the highest counts of a container's reports. They are safe for concurrent use.
+type Counts struct {
+	mu              sync.Mutex
+	killed, refused int // guarded by mu
+}
+
+// Add adds a report.
+func (c *Counts) Add(r Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.killed, c.refused = max(c.killed, r.Killed), max(c.refused, r.Refused)
+}
+
+// Notices tells what the counts mean with the container's limits.
+func (c *Counts) Notices(l sandboxes.Limits) (list []sandboxes.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.killed > 0 {
+		list = append(list, sandboxes.MemoryNotice(c.killed, l.Memory))
+	}
+	if c.refused > 0 {
+		list = append(list, sandboxes.PIDsReached(l.PIDs))
+	}
+	return list
 }
 
 // FrameWriter writes frames. It is safe for concurrent use.
