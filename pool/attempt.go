@@ -33,6 +33,7 @@ type attempt struct {
 	unpublished   *journal.Record // an earlier run whose commits are not published yet
 	stored        *journal.Record // the record that was stored before the batch moves the base
 	mergedByBatch bool            // the batch has merged the commits; only the later stages are left
+	labelled      bool            // the tracker was asked to set the label Claimed
 	startErr      error           // why the run cannot begin; nil if it can
 	finished      []journal.Record
 	call          callContexts
@@ -257,6 +258,7 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)
 	if label := a.w.c.Run.Labels.Claimed; label != "" {
+		a.labelled = true
 		if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
 			return &issueError{err}
 		}
@@ -294,7 +296,13 @@ func (a *attempt) endClaimed(skip *journal.Skip, err error) Result {
 	defer unlink()
 	after, cancel := workspace.Leaving(asked, a.call.hard)
 	defer cancel()
-	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
+	err = errors.Join(err, a.claim.Release(after))
+	if a.labelled { // perhaps the label is set: the next sweep recovers the record as a dead run's, and removes the label
+		a.rec.PID = 0
+		err = errors.Join(err, a.w.c.Run.Store.Save(after, a.rec))
+	} else {
+		err = errors.Join(err, a.w.c.Run.Store.Forget(after, a.rec.ID))
+	}
 	if err != nil {
 		return a.faultResult(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Everything that ends a run before it begins also ends the wait for a tracker that does not answer the change of labels. The
@@ -52,6 +53,42 @@ func TestStopWhileTheLabelHangs(t *testing.T) {
 			f.clean()
 		})
 	}
+}
+
+// mutedTracker makes a change of labels and never answers that.
+type mutedTracker struct {
+	tracker.Tracker
+
+	stop func()
+}
+
+func (m mutedTracker) Change(ctx context.Context, key string, c tracker.Change) error {
+	if err := m.Tracker.Change(ctx, key, c); err != nil {
+		return err
+	}
+	m.stop()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// A stop may cut off the change that sets the label Claimed after the tracker has made it. Recover removes the label.
+func TestLabelOfACutChangeIsRemoved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.StopGrace, f.Config.Run.Labels.Claimed = time.Second, "claimed"
+	f.issue("a")
+	usual := f.Config.Run.Tracker
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	f.Config.Run.Tracker = mutedTracker{usual, func() { stop(nil) }}
+	if s := f.sweep(ctx); skips(s)["a"] != journal.SkipStopped || len(s.Runs)+len(s.Broken) > 0 {
+		t.Errorf("%+v", s)
+	}
+	f.Config.Run.Tracker = usual
+	if _, err := f.pool().Recover(t.Context()); err != nil || strings.Contains(f.labels("a"), "claimed") {
+		t.Errorf("labels are %q, %v", f.labels("a"), err)
+	}
+	f.clean()
 }
 
 // With StopUnlabels a person's stop removes the pick-up label even before the run has begun. Other stops leave it.
