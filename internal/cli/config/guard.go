@@ -30,7 +30,11 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 			if said {
 				shown += ", but your own file says " + keys.YAML(k.Show(own))
 			}
-			values = append(values, trust.Of(k.Name, shown, keys.YAML(written)))
+			value := trust.Of(k.Name, shown, keys.YAML(written))
+			if items, list := written.([]string); list && k.Guard == keys.Listed {
+				value = value.Granting(items)
+			}
+			values = append(values, value)
 		}
 	}
 	slices.SortFunc(values, func(a, b trust.Value) int { return strings.Compare(a.Key, b.Key) })
@@ -143,16 +147,16 @@ func (s Sources) trusted(values trust.Values) error {
 			return err
 		}
 	}
-	if len(before) > 0 && before.Hash() == hash {
-		return nil
-	}
 	e := &UntrustedError{
 		File: filepath.Join(s.Repo, File), Changed: len(before) > 0, Hash: hash, Named: named, Command: "ralph trust",
 	}
 	for _, c := range trust.Compare(before, values) {
-		if !c.Same() {
+		if !c.Accepted() {
 			e.Keys = append(e.Keys, c.Key())
 		}
+	}
+	if len(e.Keys) == 0 {
+		return nil
 	}
 	if rel, err := filepath.Rel(s.Repo, s.Dir); err != nil || !filepath.IsLocal(rel) {
 		e.Command += " --repo " + git.Quote(s.Repo)

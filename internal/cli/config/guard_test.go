@@ -286,10 +286,11 @@ func TestFlagsAndVariablesWin(t *testing.T) {
 	}
 }
 
-// TestTrustIsOfExactlyTheseValues checks that changed values need consent again, and changes of other keys do not.
-func TestTrustIsOfExactlyTheseValues(t *testing.T) {
+// TestTrustIsOfTheseValues checks that changed values need consent again, unless a list only became shorter, and changes of other
+// keys do not.
+func TestTrustIsOfTheseValues(t *testing.T) {
 	t.Parallel()
-	const accepted = "allow: [a.example]\nbefore: [make deps]\nlabels: [x]\n"
+	const accepted = "allow: [a.example, c.example]\nbefore: [make deps]\nlabels: [x]\n"
 	var before trust.Values
 	if _, _, err := (setup{repo: accepted, trusted: func() (trust.Values, error) { return before, nil }}).load(t); err == nil {
 		t.Fatal("trusted too early")
@@ -307,11 +308,14 @@ func TestTrustIsOfExactlyTheseValues(t *testing.T) {
 	}
 	for _, c := range []struct{ file, keys string }{
 		{file: accepted},
-		{file: "# moved\nlabels: [y]\ngate: [make]\nbefore:\n- make deps\nallow: a.example\n"},
+		{file: "# moved\nlabels: [y]\ngate: [make]\nbefore:\n- make deps\nallow: [a.example, c.example]\n"},
 		{file: strings.Replace(accepted, "deps", "pwn", 1), keys: "before"},
 		{file: strings.Replace(accepted, "a.example", "a.example, b.example", 1), keys: "allow"},
 		{file: accepted + "sandbox: none\n", keys: "sandbox"},
-		{file: "before: [make deps]\n", keys: "allow"},
+		{file: strings.Replace(accepted, "a.example", "b.example", 1), keys: "allow"},
+		{file: strings.Replace(accepted, "a.example, ", "", 1)},
+		{file: "before: [make deps]\n"},
+		{file: "allow: [a.example]\n", keys: "before"},
 		{file: "labels: [x]\n"},
 	} {
 		_, _, err := setup{repo: c.file, trusted: func() (trust.Values, error) { return before, nil }}.load(t)

@@ -1,5 +1,5 @@
 // Package trust stores what the user has accepted of a repository's configuration: the values of its guarded keys. The user
-// always accepts a complete list of values. A list with any difference has another hash, and is not accepted.
+// always accepts a complete list of values. Any difference needs consent again, unless it only takes items off a list of grants.
 //
 // A Store keeps nothing in memory and is safe for concurrent use, also by several processes: the last of several writes wins.
 package trust
@@ -17,10 +17,20 @@ type Value struct {
 	Key   string `json:"key"`
 	Shown string `json:"shown"` // for people: one line, control characters escaped, secrets hidden
 	Sum   string `json:"sum"`   // SHA-256 of the real value, in hex
+	// Grants are the SHA-256 of each item of a list from which items may be taken without consent.
+	Grants []string `json:"grants,omitempty"`
 }
 
 // Of returns a Value. text is the real value in its canonical spelling.
 func Of(key, shown, text string) Value { return Value{Key: key, Shown: shown, Sum: sum(text)} }
+
+// Granting returns the value with its Grants: the items of its list.
+func (v Value) Granting(items []string) Value {
+	for _, item := range items {
+		v.Grants = append(v.Grants, sum(item))
+	}
+	return v
+}
 
 // Values are the guarded keys of a file, sorted by name.
 type Values []Value
@@ -63,6 +73,18 @@ func (c Change) Key() string {
 
 // Same reports whether the value is unchanged.
 func (c Change) Same() bool { return c.Before != nil && c.After != nil && c.Before.Sum == c.After.Sum }
+
+// Accepted reports whether consent to the old value covers the new one: it is the same, or a list of grants has lost items.
+func (c Change) Accepted() bool {
+	switch {
+	case c.Before == nil || c.Same():
+		return c.Same()
+	case c.After == nil:
+		return len(c.Before.Grants) > 0
+	}
+	added := func(item string) bool { return !slices.Contains(c.Before.Grants, item) }
+	return len(c.After.Grants) > 0 && !slices.ContainsFunc(c.After.Grants, added)
+}
 
 // Compare returns the changes from before to after, sorted by key.
 func Compare(before, after Values) []Change {
