@@ -210,17 +210,31 @@ func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) err
 	}
 }
 
-// Prune deletes the oldest run folders below dir and keeps the newest keep.
+// Prune deletes the oldest run folders below dir and keeps the newest keep. A folder with nothing but a request to stop does not
+// count: no run has begun there.
 func Prune(dir string, keep int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("prune runs: %w", err)
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-	for i := range len(entries) - keep { // names begin with the time, so ReadDir lists the oldest first
-		if err := os.RemoveAll(filepath.Join(dir, entries[i].Name())); err != nil {
-			return fmt.Errorf("prune runs: %w", err)
+	for _, e := range slices.Backward(entries) { // names begin with the time, so ReadDir lists the newest last
+		at := filepath.Join(dir, e.Name())
+		switch {
+		case !e.IsDir():
+		case keep <= 0:
+			err = errors.Join(err, os.RemoveAll(at))
+		case !isOnlyStop(at):
+			keep--
 		}
 	}
+	if err != nil {
+		return fmt.Errorf("prune runs: %w", err)
+	}
 	return nil
+}
+
+// isOnlyStop reports whether a request to stop is all that the folder has.
+func isOnlyStop(dir string) bool {
+	inside, err := os.ReadDir(dir)
+	return err == nil && len(inside) == 1 && inside[0].Name() == stopFile
 }

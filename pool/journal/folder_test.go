@@ -262,6 +262,11 @@ func TestPrune(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "0-file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"20260102-2", "20260103-3"} { // runs that were asked to stop before they had begun, or after the end
+		if err := journal.RequestStop(journal.Record{Run: journal.Run{Dir: filepath.Join(dir, name)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, keep := range []int{9, 2, 2} {
 		if err := journal.Prune(dir, keep); err != nil {
 			t.Fatal(err)
@@ -272,7 +277,7 @@ func TestPrune(t *testing.T) {
 	for _, e := range left {
 		names = append(names, e.Name())
 	}
-	if want := "0-file 20260103-1 20260103-2"; err != nil || strings.Join(names, " ") != want {
+	if want := "0-file 20260103-1 20260103-2 20260103-3"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("left %v, %v", names, err)
 	}
 }
