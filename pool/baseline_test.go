@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // A gate that cannot run on the base stops the sweep before any agent starts, and the issues get no report.
@@ -133,6 +134,45 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	}
 	if whole != 1 || !strings.Contains(s.Unavailable.Error(), "no-such-program") {
 		t.Errorf("%d of them say it whole, and the sweep %v", whole, s.Unavailable)
+	}
+	f.clean()
+}
+
+// lateTracker answers for the issue b only after a signal.
+type lateTracker struct {
+	tracker.Tracker
+
+	answer <-chan struct{}
+}
+
+func (l lateTracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	if key == "b" {
+		select {
+		case <-l.answer:
+		case <-ctx.Done():
+		}
+	}
+	return l.Tracker.Get(ctx, key)
+}
+
+// A run that began before the gate could not run, and comes to it afterwards, gets that result, too.
+func TestLateForAGateThatCannotRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.issue("b")
+	f.Config.Parallel = 2
+	ran, first := filepath.Join(t.TempDir(), "ran"), make(chan struct{})
+	f.Config.Run.Gate = lines("echo x >>" + ran + "; no-such-program")
+	f.Config.Run.Tracker = lateTracker{f.Config.Run.Tracker, first}
+	f.onEvent = func(e journal.Event) {
+		if e.Kind == journal.EventEnded && e.Key == "a" {
+			close(first)
+		}
+	}
+	s := f.sweep(t.Context())
+	if times, err := os.ReadFile(ran); err != nil || string(times) != "x\n" || len(s.Runs) != 2 {
+		t.Errorf("for %d runs it ran %q, %v", len(s.Runs), times, err)
 	}
 	f.clean()
 }

@@ -218,7 +218,7 @@ func (m *Merger) stack(ctx context.Context, base worktree.Base, list []Branch) (
 // base returns the base's commit if its own gate passes; otherwise it is empty. The caller holds the claim of the key.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Stream: noLog, Refused: m.refused,
+		Run: m.Run, Key: key, Since: time.Now(), Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Stream: noLog, Refused: m.refused,
 		Says: func(_ journal.EventKind, text string) { m.Says(text) },
 	})
 	if err != nil || !v.Passed() {

@@ -50,7 +50,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	x.addSecrets() // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
-		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
+		Run: x.run.ID, Key: x.run.Key, Since: x.run.Started, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
 		Says: func(kind journal.EventKind, text string) {
 			took = true
 			x.events.Emit(journal.Event{Kind: kind, Text: text})

@@ -38,7 +38,7 @@ func (e *BaselineError) what() string {
 	return "gate"
 }
 
-// waitedError is a BaselineError for a run that waited for the run that found it.
+// waitedError is a BaselineError for a run that was in progress when another found it.
 type waitedError struct {
 	*BaselineError
 	foundBy string // key of the run that found it
@@ -77,6 +77,7 @@ func (e *BaselineError) Error() string {
 type Baseline struct {
 	Run       string // the run that needs it, whose claim is held
 	Key       string
+	Since     time.Time // start of that run; it gets the result of a gate that could not run since then
 	Base      worktree.Base
 	Checks    journal.Checks
 	Interrupt <-chan struct{}                 // asks the checks to end
@@ -117,7 +118,6 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if v := l.load(name); v != nil {
 		return v, nil
 	}
-	since := time.Now()
 	if err := l.wait(ctx, b); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if v := l.load(name); v != nil { // stored by a run that was first
 		return v, nil
 	}
-	if c := l.failedGates[name]; c.err != nil && c.at.After(since) {
+	if c := l.failedGates[name]; c.err != nil && c.at.After(b.Since) {
 		return nil, &waitedError{c.err, c.foundBy}
 	}
 	b.Says(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
@@ -140,7 +140,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	if !got.allCouldRun() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.failedGates[name] = failedGate{err, time.Now(), b.Key} // for those who wait; a later call tries again
+		l.failedGates[name] = failedGate{err, time.Now(), b.Key} // for runs in progress; a later run tries again
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
