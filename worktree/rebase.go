@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -18,19 +19,22 @@ import (
 // lose the resolutions in those commits. It works on objects only, without the files. It moves the branch and the work ref,
 // and keeps an old tip that the new one does not contain under refs/ralph/old. On ErrConflict nothing changes.
 //
+// What the run's base or one of the former bases contains, and the new base lacks, was removed from the base by a person. It
+// is not replayed. If the branch has merge commits, this is a conflict.
+//
 // Everything in the tree must be imported first. In a linked worktree the files are updated: uncommitted changes of tracked
 // files are saved as in Import, then removed from the files. The folders of a private tree are not updated; the next call
 // of Sandbox makes them anew.
-func (t *Tree) Rebase(ctx context.Context, newBase Base) (tip string, err error) {
+func (t *Tree) Rebase(ctx context.Context, newBase Base, former ...string) (tip string, err error) {
 	s := t.Spec()
 	err = t.repo.locked(ctx, s.Key, "rebase "+s.Branch+" onto "+newBase.Name, func() (err error) {
-		tip, err = t.rebase(ctx, newBase)
+		tip, err = t.rebase(ctx, newBase, former)
 		return err
 	})
 	return tip, err
 }
 
-func (t *Tree) rebase(ctx context.Context, newBase Base) (string, error) {
+func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (string, error) {
 	s := t.Spec()
 	switch {
 	case s.Detached:
@@ -52,7 +56,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base) (string, error) {
 		return "", err
 	}
 	oldTip := refs.tip(t.Start())
-	m, err := t.replayOnto(ctx, newBase, oldTip)
+	m, err := t.replayOnto(ctx, newBase, oldTip, former)
 	if err != nil {
 		return "", err
 	}
@@ -151,11 +155,12 @@ func (t *Tree) updateFiles(ctx context.Context, refs treeRefs, filesSaved bool) 
 	return nil
 }
 
-// replayOnto makes the commits of tip anew on top of the new base.
-func (t *Tree) replayOnto(ctx context.Context, base Base, tip string) (record.Move, error) {
+// replayOnto makes the commits of tip that no former base contains anew on top of the new base.
+func (t *Tree) replayOnto(ctx context.Context, base Base, tip string, former []string) (record.Move, error) {
 	rec := t.record()
 	m := record.Move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
-	sp, err := t.repo.spans.Read(ctx, base.Commit, tip)
+	former = append(slices.Clone(former), rec.Spec.Base.Commit)
+	sp, err := t.repo.spans.Read(ctx, base.Commit, tip, former...)
 	if err != nil {
 		return m, err
 	}
@@ -172,7 +177,7 @@ func (t *Tree) replayOnto(ctx context.Context, base Base, tip string) (record.Mo
 	var renamed map[string]string
 	m.Tip, renamed, err = replay.Options{
 		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(), Top: t.repo.location.Top,
-	}.Onto(ctx, base, rec.Spec.Branch, sp)
+	}.Onto(ctx, base, rec.Spec.Branch, sp, former)
 	if renamed != nil {
 		m.Start, m.Earlier = cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]
 	}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,57 @@ func TestRebaseKeepsWhatOnlyAMergeHolds(t *testing.T) {
 	}
 	if got := f.imported(tree); got.Tip != tip || tree.Spec().Base.Commit != onto {
 		t.Errorf("after the conflict: %+v", got)
+	}
+	f.remove(tree)
+}
+
+// A commit that a person removes from the base stays removed.
+func TestRebaseLeavesOutWhatTheBaseHasLost(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]func(f *fixture, unwanted string) []string{
+		"during the run": func(f *fixture, _ string) []string {
+			f.git("reset", "-q", "--hard", "HEAD~1")
+			return nil
+		},
+		"replaced during the run": func(f *fixture, _ string) []string {
+			f.git("rm", "-q", "unwanted")
+			f.git("commit", "-q", "--amend", "--allow-empty", "-m", "wanted")
+			return nil
+		},
+		"before the run": func(f *fixture, unwanted string) []string { return []string{unwanted} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			unwanted := f.commit(f.dir, "unwanted", "x", "unwanted")
+			if name == "before the run" {
+				f.git("branch", "ralph/k")
+				f.git("reset", "-q", "--hard", "HEAD~1")
+			}
+			tree := f.add("k", "r")
+			f.commit(tree.Dir(), "b", "x", "mine")
+			f.imported(tree)
+			former := lost(f, unwanted)
+			tip, err := tree.Rebase(t.Context(), f.base(), former...)
+			if err != nil || f.git("rev-parse", tip+"^") != f.base().Commit || f.git("ls-tree", "--name-only", tip, "unwanted") != "" {
+				t.Errorf("rebased to %s: %v\n%s", tip, err, f.git("log", "--format=%h %s", cmp.Or(tip, "main")))
+			}
+			f.remove(tree)
+		})
+	}
+}
+
+// No rebase can leave out a commit below a merge.
+func TestRebaseOfAMergeRefusesALostCommit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.commit(f.dir, "unwanted", "x", "unwanted")
+	tree := f.add("k", "r")
+	f.sh(tree.Dir(), "sh", "-c", sideMerge)
+	f.imported(tree)
+	f.git("reset", "-q", "--hard", "HEAD~1")
+	if _, err := tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rebase --rebase-merges --onto main") {
+		t.Errorf("rebased: %v", err)
 	}
 	f.remove(tree)
 }
@@ -176,7 +228,7 @@ func (f *fixture) interrupted() (tree *Tree, tip string, next record.Move) {
 	tip = f.commit(tree.Dir(), "b", "x", "work")
 	f.imported(tree)
 	f.commit(f.dir, "c", "x", "main moves")
-	next, err := tree.replayOnto(f.Context(), f.base(), tip)
+	next, err := tree.replayOnto(f.Context(), f.base(), tip, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,11 +13,16 @@ import (
 
 // Onto puts a branch's commits on a new base: it replays them or, if there is a merge among them, merges the base. It
 // returns the new tip, and the new names by old name, nil after a merge, which keeps the commits. An error that wraps
-// merge.ErrConflict says how a person resolves it.
-func (o Options) Onto(ctx context.Context, base record.Base, branch string, s span.Span) (tip string, renamed map[string]string, err error) {
+// merge.ErrConflict says how a person resolves it. The span has no commit of the former bases, and a merge must not bring
+// back those that the new base lacks.
+func (o Options) Onto(
+	ctx context.Context, base record.Base, branch string, s span.Span, former []string,
+) (tip string, renamed map[string]string, err error) {
 	for _, parents := range s.Parents {
 		if len(parents) > 1 {
-			tip, err = o.mergeOnto(ctx, base, branch, s.Tip)
+			if err = o.checkFormer(ctx, base, branch, former); err == nil {
+				tip, err = o.mergeOnto(ctx, base, branch, s.Tip)
+			}
 			return tip, nil, err
 		}
 	}
@@ -27,6 +32,20 @@ func (o Options) Onto(ctx context.Context, base record.Base, branch string, s sp
 			merge.ErrConflict, conflict.Paths, git.Quote(o.Top), git.Quote(base.Name), git.Quote(branch))
 	}
 	return tip, renamed, err
+}
+
+// checkFormer returns an error that wraps merge.ErrConflict if the base lacks a former base.
+func (o Options) checkFormer(ctx context.Context, base record.Base, branch string, former []string) error {
+	for _, commit := range former {
+		if kept, err := o.Git.Contains(ctx, base.Commit, commit); err != nil {
+			return err
+		} else if !kept {
+			return fmt.Errorf("%w: %s no longer contains %s, on which %s with its merge commits is built; to solve it by hand: "+
+				"git -C %s rebase --rebase-merges --onto %s %s %s", merge.ErrConflict, base.Name, git.Short(commit), branch,
+				git.Quote(o.Top), git.Quote(base.Name), git.Short(commit), git.Quote(branch))
+		}
+	}
+	return nil
 }
 
 // mergeOnto merges the branch with the new base.
