@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,7 +235,7 @@ func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record)
 func (w *Worker) countRuns(ctx context.Context, rec *journal.Record, known worktree.ClaimRecord) (journal.History, error) {
 	runs, err := w.history(ctx, rec.Key)
 	last, _ := runs.Last()
-	rec.Earlier = tally.Newest(last, known)
+	rec.Earlier, rec.FormerBase = tally.Newest(last, known), cmp.Or(last.BuiltOn, last.FormerBase)
 	next := journal.Record{Run: rec.Run}.Tally() // resets the counts after a final run
 	rec.Attempt, rec.Facts.Failures = next.Attempts+1, next.Failures
 	if rec.Agent != "" {

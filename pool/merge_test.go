@@ -494,3 +494,31 @@ func TestMergeOfAnEditedIssue(t *testing.T) {
 		t.Errorf("a person's merge: %+v, %v", r.Record.Verdict, err)
 	}
 }
+
+// A commit that a person has removed from the base does not come back with a merge.
+func TestMergeLeavesOutWhatTheBaseHasLost(t *testing.T) {
+	t.Parallel()
+	for _, runs := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%d runs", runs), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; echo a >> a.txt; git add a.txt; git commit -qm work`+done)
+			f.write("unwanted", "x\n")
+			f.commit("unwanted")
+			f.issue("a")
+			f.one()
+			f.git(f.repo, "reset", "-q", "--hard", "HEAD~1")
+			if runs == 2 {
+				f.write(filepath.Join(".ralph", "backlog", "a.md"), "---\ntitle: Do a\nlabels: [no-human]\n---\nOnce more.\n")
+				f.one()
+			}
+			r, err := f.pool().Merge(t.Context(), "a")
+			if err != nil || r.Record.Verdict.Outcome != journal.Succeeded || r.Record.Commits != runs {
+				t.Fatalf("%+v, %d commits, %v", r.Record.Verdict, r.Record.Commits, err)
+			}
+			if got := f.git(f.repo, "log", "--format=%s", "main"); strings.Contains(got, "unwanted") || strings.Count(got, "work") != runs || f.exists("unwanted") {
+				t.Errorf("main:\n%s", got)
+			}
+			f.clean()
+		})
+	}
+}

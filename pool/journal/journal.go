@@ -156,8 +156,10 @@ type Run struct {
 	AfterOutcome Outcome `json:"after_outcome,omitempty"`
 	// Without is a commit that the run must not continue from, and Anew the reason. Both are empty if the run continued.
 	Without string `json:"without,omitempty"`
-	Anew    string `json:"anew,omitempty"`
-	Fresh   bool   `json:"fresh,omitempty"` // start at the base, ignoring earlier work
+	// FormerBase is the commit of the base on which the issue's last run had built its commits; empty: unknown, or none.
+	FormerBase string `json:"former_base,omitempty"`
+	Anew       string `json:"anew,omitempty"`
+	Fresh      bool   `json:"fresh,omitempty"` // start at the base, ignoring earlier work
 	// Granted is what the project's caps left for the run at its start. Reserved is what other runs must leave for it.
 	// Zero: no cap, or no reservation.
 	Granted  loop.Budget  `json:"granted,omitzero"`
@@ -178,6 +180,7 @@ type State struct {
 	Ended   time.Time `json:"ended,omitzero"`    // zero while the run is in progress, or after ralph has died
 
 	Tip       string   `json:"tip,omitempty"`
+	BuiltOn   string   `json:"built_on,omitempty"` // commit of the base on which the commits are built
 	Commits   int      `json:"commits"`
 	Changed   Changed  `json:"changed,omitzero"`    // changes made by the commits
 	WIP       string   `json:"wip,omitempty"`       // commit with the uncommitted changes

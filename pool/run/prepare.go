@@ -41,6 +41,9 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 		err = x.open(ctx)
 	}
 	if err == nil {
+		s.BuiltOn, err = x.builtOn(ctx)
+	}
+	if err == nil {
 		return s, nil
 	}
 	if not, ok := errors.AsType[*policyError](err); ok {
@@ -104,6 +107,20 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.r.opened.Store(true)
 	return nil
+}
+
+// builtOn returns the commit of the base on which the run's commits are built: that of an earlier run if this run continues its
+// commits and the base has lost it.
+func (x *execution) builtOn(ctx context.Context) (string, error) {
+	former := x.run.FormerBase
+	if former == "" || x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit {
+		return x.base.Commit, nil
+	}
+	lost, err := x.c.Repo.Spans().Lost(ctx, former, x.base.Commit, x.space.Tree.Start())
+	if err != nil || !lost {
+		former = x.base.Commit
+	}
+	return former, err
 }
 
 // chooseBase chooses the commit from which the run starts.

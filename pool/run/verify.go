@@ -269,52 +269,6 @@ func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journa
 	return s, nil
 }
 
-// rebase takes the merge lock and rebases the commits onto the base's present tip. The run holds the lock until it has published.
-func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
-	if err := x.takeMergeLock(ctx); err != nil {
-		return s, err
-	}
-	base, err := x.c.Repo.Base(ctx, x.base.Ref)
-	if err != nil {
-		return s, err
-	}
-	over, err := x.c.Repo.Contains(ctx, s.Tip, x.base.Commit)
-	if err != nil || over && base.Commit == x.base.Commit {
-		return s, err
-	}
-	tip, err := x.space.Tree.Rebase(ctx, base)
-	if errors.Is(err, worktree.ErrConflict) {
-		s.Facts.Conflict = err.Error()
-		return s, nil
-	}
-	if err != nil {
-		return s, err
-	}
-	x.base, x.baseMoved, s.Tip = base, true, tip
-	if s.Verified.Tip != tip || s.Verified.Base != base.Commit {
-		s.Facts.Verify, s.Facts.Watch = nil, nil
-	}
-	return s, nil
-}
-
-func (x *execution) takeMergeLock(ctx context.Context) error {
-	if x.unlockMerges != nil {
-		return nil
-	}
-	waiting, enough := x.stop.untilAsked(ctx)
-	defer enough()
-	unlock, err := x.c.Repo.LockMerges(waiting)
-	x.unlockMerges = unlock
-	return err
-}
-
-func (x *execution) releaseMergeLock() {
-	if x.unlockMerges != nil {
-		x.unlockMerges()
-		x.unlockMerges = nil
-	}
-}
-
 // needsGate reports whether the gate has still to pass on a clean checkout of the tip. Even with GateOnWorktree that is so after
 // a rebase: the rebased commits have passed no gate in the worktree.
 func (x *execution) needsGate(s journal.State) bool {

@@ -130,6 +130,15 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	return r.Git.Yes(ctx, "merge-base", "--end-of-options", a, b)
 }
 
+// Lost reports whether base lacks a commit that tip contains. A commit that does not exist here is not lost.
+func (r *Reader) Lost(ctx context.Context, commit, base, tip string) (bool, error) {
+	if held, err := r.Git.Holds(ctx, tip, commit); err != nil || !held {
+		return false, err
+	}
+	kept, err := r.Git.Contains(ctx, base, commit)
+	return !kept, err
+}
+
 // Fork returns the commit at which tip forked from base.
 func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
 	if s, ok := r.lookup(base, tip); ok && s.trees[base] != "" {
