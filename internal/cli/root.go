@@ -35,7 +35,7 @@ Exit status:
   1    ralph failed
   2    wrong usage or configuration
   3    some issues did not succeed, or KEYs were left out
-  4    agent, sandbox or tracker unavailable
+  4    agent, sandbox, tracker or database unavailable
   130  interrupted
 
 Where sandbox exec runs a command, or an engine builds an image, the status of that is passed on.

@@ -27,7 +27,7 @@ const (
 	Failed      = 1
 	Usage       = 2
 	Incomplete  = 3 // some issues did not succeed, or were left out
-	Parked      = 4 // nothing could be done: agent, sandbox or tracker unavailable
+	Parked      = 4 // nothing could be done: agent, sandbox, tracker or database unavailable
 	Interrupted = 130
 )
 

@@ -98,14 +98,14 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 	if errors.Is(err, fleet.ErrAddress) {
 		return nil, exit.Usagef("%s: %w", from, err)
 	}
-	if err != nil {
-		return nil, &exit.Error{
-			Status: exit.Usage,
-			Err:    err,
-			Hint:   cmp.Or(fleet.Remedy(err), "is it running, and reachable? try: psql with the same address"),
-		}
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	failed := &exit.Error{Status: exit.Usage, Err: err, Hint: fleet.Remedy(err)}
+	if failed.Hint == "" { // it was not reached
+		failed.Status, failed.Hint = exit.Parked, "is it running, and reachable? try: psql with the same address"
+	}
+	return nil, failed
 }
 
 // NewCommand returns `ralph fleet`.

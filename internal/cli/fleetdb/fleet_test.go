@@ -1,6 +1,12 @@
 package fleetdb
 
-import "testing"
+import (
+	"errors"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+)
 
 // The command that prepares a database contains the address, unless that may contain a password.
 func TestPrepareNamesTheAddress(t *testing.T) {
@@ -25,5 +31,15 @@ func TestPrepareNamesTheAddress(t *testing.T) {
 		if got := o.prepare(); got != want {
 			t.Errorf("%+v: %q, want %q", o, got, want)
 		}
+	}
+}
+
+// A database that cannot be reached is unavailable, and no mistake of the command line.
+func TestStatusOfADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), &compose.App{}, Options{url: "host=" + t.TempDir() + " user=u"})
+	failed, ok := errors.AsType[*exit.Error](err)
+	if !ok || failed.Status != exit.Parked || failed.Hint == "" {
+		t.Errorf("%+v", err)
 	}
 }
