@@ -169,7 +169,7 @@ func TestLostClaimIsReported(t *testing.T) {
 	})
 	r := f.one()
 	text := f.text("a")
-	for _, want := range []string{"**ralph: interrupted**: `the claim was lost to another ralph`", "Next: nothing here; "} {
+	for _, want := range []string{"**ralph: interrupted**: `the claim was lost: it expired, or another ralph took it`", "Next: nothing here; "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not %q:\n%s", want, text)
 		}

@@ -17,7 +17,7 @@ func reasons() map[journal.ReasonCode]string {
 		journal.ReasonUnchanged: "the commits change no file",
 		journal.ReasonShutdown:  "ralph was stopped",
 		journal.ReasonAsked:     "stopped by a person",
-		journal.ReasonClaimLost: "the claim was lost to another ralph",
+		journal.ReasonClaimLost: "the claim was lost: it expired, or another ralph took it",
 		journal.ReasonMoved:     "somebody else moved the branch: {detail}",
 		journal.ReasonCrash: "the run was cut off at stage {detail}, " +
 			"before its outcome was recorded", // ralph died, or could not write its journal

@@ -356,7 +356,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonUnchanged, "", "the commits change no file"},
 		{journal.ReasonShutdown, "", "ralph was stopped"},
 		{journal.ReasonAsked, "", "stopped by a person"},
-		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
+		{journal.ReasonClaimLost, "", "the claim was lost: it expired, or another ralph took it"},
 		{journal.ReasonMoved, "it is at b", "somebody else moved the branch: it is at b"},
 		{journal.ReasonCrash, "work", "the run was cut off at stage work, before its outcome was recorded"},
 		{journal.ReasonDisk, "d", "d"},
