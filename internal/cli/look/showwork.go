@@ -150,6 +150,8 @@ func showWork(a *compose.App, w WorkData) {
 	switch {
 	case w.unimported():
 		a.UI.Printf("  running; no commits imported yet\n")
+	case w.Tip == "" && w.Empty: // there was none
+		a.UI.Printf("  no branch\n")
 	case w.Tip == "":
 		a.UI.Printf("  no branch left\n")
 	case w.Merged && w.Ahead > 0:
@@ -189,7 +191,7 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
 	case s.LeftMerge():
 		return append(next, "ralph merge "+s.Key)
-	case s.State == "unfinished":
+	case s.State == "unfinished" && s.Kind == journal.KindIssue:
 		return append(next, "ralph work") // continues the run
 	case b.Tip != "" && b.Merged && !issue.Open:
 		return []string{"ralph clean"}
@@ -213,14 +215,16 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	}
 	again, why := "ralph work "+s.Key, s.Verdict.Reason
 	switch {
+	case s.Kind != journal.KindIssue: // no sweep works it again
+		return append(next, "ralph logs "+s.Key)
 	case s.Verdict.Outcome == journal.NeedsInfo:
 		return append(next, "ralph edit "+s.Key+"  # answer there", again)
 	case why.Code == journal.ReasonPolicy: // its detail names files of the agent, so no command fits
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
 			"ralph retry --fresh "+s.Key+"  # if not; say in the issue what not to touch")
-	case why.Code == journal.ReasonPublish && s.Kind == journal.KindIssue && s.Settings.Publish == journal.PublishMerge:
+	case why.Code == journal.ReasonPublish && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
-	case why.Code == journal.ReasonConflict && s.Kind == journal.KindIssue && b.Name != "":
+	case why.Code == journal.ReasonConflict && b.Name != "":
 		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // rebase leaves the user on that branch
 			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
 	}
