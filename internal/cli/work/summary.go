@@ -77,9 +77,12 @@ func noteNext(a *compose.App, runs []journal.Record) {
 	left := slices.DeleteFunc(slices.Clone(runs), func(r journal.Record) bool {
 		return r.Verdict.Outcome != journal.Succeeded || r.Settings.Publish != journal.PublishBranch
 	})
-	switch key := onlyKey(left); len(left) {
-	case 0:
-	case 1:
+	edited := countIf(left, func(r journal.Record) bool { return r.Verdict.Reason.Code == journal.ReasonEdited })
+	switch key := onlyKey(left); {
+	case len(left) == 0:
+	case len(left) == edited: // a merge without the flag refuses them
+		a.UI.Note("To look: ralph diff %s; to merge: ralph merge --edited %[1]s", key)
+	case len(left) == 1:
 		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
 	default:
 		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)

@@ -50,6 +50,25 @@ func TestSummaryCost(t *testing.T) {
 	}
 }
 
+// The command that merges is one that ralph does not refuse.
+func TestNoteNextOfEdited(t *testing.T) {
+	t.Parallel()
+	edited, plain := clitest.CostRun("one", 1, agents.Usage{}), clitest.CostRun("two", 1, agents.Usage{})
+	edited.Settings.Publish, plain.Settings.Publish = journal.PublishBranch, journal.PublishBranch
+	edited.Verdict.Reason.Code = journal.ReasonEdited
+	for want, runs := range map[string][]journal.Record{
+		"To look: ralph diff one; to merge: ralph merge --edited one\n":              {edited},
+		"To look: ralph diff KEY; to merge: ralph merge --edited KEY\n":              {edited, edited},
+		"To look: ralph diff KEY; to merge: ralph merge KEY, or ralph merge --all\n": {edited, plain},
+	} {
+		var out strings.Builder
+		noteNext(compose.New(compose.Host{Stderr: &out}), runs)
+		if out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	}
+}
+
 // The last line does not repeat a reason that a run's line has printed in full.
 func TestSayOnce(t *testing.T) {
 	t.Parallel()
