@@ -129,3 +129,15 @@ func TestCleanWithoutTheEngine(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// JSON without results is an empty list.
+func TestCleanPrintsAList(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	for _, args := range [][]string{{"clean"}, {"clean", "--dry-run"}, {"clean", "--repair"}} {
+		if got := m.run(t, nil, append(args, "--json")...); got.stdout != "[]\n" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}

@@ -131,7 +131,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	results := []CleanedData{}
 	if len(args) == 0 {
-		results = c.containers(ctx, a.UI)
+		results = append(results, c.containers(ctx, a.UI)...)
 	}
 	for _, l := range left {
 		if len(l.trees) > 0 || l.branch.Key != "" {
