@@ -36,7 +36,7 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 		return head(ctx, g, at)
 	}
 	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
-		return record.Base{}, fmt.Errorf("base %q is not a name of a branch, tag or commit", ref)
+		return record.Base{}, fmt.Errorf("%q is not a name of a branch, tag or commit", ref)
 	}
 	candidates := []string{refname.Branch(ref), "refs/remotes/" + ref, "refs/tags/" + ref}
 	if strings.HasPrefix(ref, "refs/") {
@@ -46,7 +46,7 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 	if git.ValidRef(candidates[0]) {
 		refs, err := g.Refs(ctx, candidates...)
 		if err != nil {
-			return record.Base{}, fmt.Errorf("base %s: %w", ref, err)
+			return record.Base{}, fmt.Errorf("find %s: %w", ref, err)
 		}
 		for _, c := range candidates {
 			if refs[c] != "" {
@@ -64,10 +64,10 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 	}
 	commit, err := g.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if git.Failed(err) {
-		return record.Base{}, fmt.Errorf("base %s: no such branch, tag or commit; list branches with: git branch --all", git.Printable(ref))
+		return record.Base{}, fmt.Errorf("no branch, tag or commit is named %s; list branches with: git branch --all", git.Printable(ref))
 	}
 	if err != nil {
-		return record.Base{}, fmt.Errorf("base %s: %w", ref, err)
+		return record.Base{}, fmt.Errorf("find %s: %w", ref, err)
 	}
 	return record.Base{Name: git.DisplayName(ref), Ref: found, Commit: commit}, nil
 }
