@@ -57,7 +57,12 @@ func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Li
 }
 
 // KeyOfFile returns the key in what a person typed: the name of a local issue's file may come with folder and ending.
-func KeyOfFile(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+func KeyOfFile(key string) string {
+	if key == "" { // filepath.Base would make it a dot
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(key), ".md")
+}
 
 // Key returns the key of the issue that a person typed, or typed as a key if there is no such issue.
 func (p *Parts) Key(ctx context.Context, typed string) string {
