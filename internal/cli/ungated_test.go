@@ -39,7 +39,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	m.commit(t)
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions"}
 	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
-	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is skipped: is in review (label in-review); `ralph retry one` puts it back into the backlog") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is skipped: the issue is in review (label in-review); `ralph retry one` puts it back into the backlog") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, "retry", "one"); got.status != 0 {

@@ -64,7 +64,7 @@ func Unavailable(list []agents.Choice) string {
 // skips returns the phrase for each skip code.
 func skips() map[journal.SkipCode]string {
 	return map[journal.SkipCode]string{
-		journal.SkipReview:     "is in review (label {detail})",
+		journal.SkipReview:     "in review (label {detail})",
 		journal.SkipUnlisted:   "not listed",
 		journal.SkipClaimed:    "claimed by run {run} on {host}",
 		journal.SkipBadClaim:   "its claim {detail}",
@@ -75,7 +75,7 @@ func skips() map[journal.SkipCode]string {
 		journal.SkipDone:       "already {outcome} by run {run} on {host}",
 		journal.SkipHalted:     "a person stopped run {run} on {host}: edit the issue to work it again",
 		journal.SkipRecovered:  "finished from an earlier run that died",
-		journal.SkipGone:       "is gone from the backlog",
+		journal.SkipGone:       "gone from the backlog",
 		journal.SkipEdited:     "its text has changed since it was approved; read it and add the label {detail} again",
 		journal.SkipOverlap:    "waits for the run of {for}: both are likely to change {detail}",
 		journal.SkipUnmerged:   "waits until {for} is merged ({where}): both change {detail}",

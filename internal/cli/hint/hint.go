@@ -237,7 +237,7 @@ func SkipReason(key string, s journal.Skip) string {
 	case s.Unfit.Code == tracker.UnfitClosed:
 		next = "; `ralph reopen " + key + "` reopens it"
 	case s.Unfit.Code == tracker.UnfitLacks:
-		next = "; `ralph retry " + key + "` adds it"
+		next = "; add the label, for example with `ralph retry " + key + "`"
 	}
 	return report.Skip(s) + next
 }

@@ -28,7 +28,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.UI.Warn(v.Name(left.Issue.Key) + " is skipped: " + look.WhyNot(left, v.Name))
+			a.UI.Warn(v.Name(left.Issue.Key) + " is skipped: " + whySkipped(left, v.Name))
 		}
 		s.Skipped = nil
 	}
@@ -60,8 +60,12 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		sum.Add(r)
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	what := screen.Plural(len(s.Runs), "issue")
+	if countIf(s.Runs, begun) == 0 {
+		what = "No issue was"
+	}
 	a.UI.Printf("%s worked in %s: %s%s.\n",
-		screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
+		what, screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
 	if list := pushed(s.Runs, remote); len(list) > 0 {
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
@@ -70,6 +74,23 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	}
 	noteNext(a, s.Runs)
 	return nil
+}
+
+// begun reports whether the run started an agent, or needed none.
+func begun(r journal.Record) bool {
+	return len(r.Facts.Iterations) > 0 || !r.Verdict.Outcome.Unavailable()
+}
+
+// whySkipped says why an issue is skipped, as a sentence.
+func whySkipped(s backlog.Skipped, name func(key string) string) string {
+	why, unfit := look.WhyNot(s, name), s.Skip.Unfit
+	switch s.Skip.Code {
+	case journal.SkipReview, journal.SkipGone:
+		return "the issue is " + why
+	case journal.SkipUnfit:
+		return strings.Replace(why, unfit.String(), unfit.Sentence(), 1)
+	}
+	return why
 }
 
 // noteNext prints the next commands for branches to look at.

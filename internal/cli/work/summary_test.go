@@ -69,6 +69,19 @@ func TestNoteNextOfEdited(t *testing.T) {
 	}
 }
 
+// An issue that ended before its agent started was not worked.
+func TestSummaryWithoutAgent(t *testing.T) {
+	t.Parallel()
+	r := clitest.CostRun("one", 1, agents.Usage{})
+	r.Facts.Iterations, r.Verdict.Outcome, r.Settings.Checks.Gate = nil, journal.EnvironmentUnavailable, []loop.Command{{Line: "true"}}
+	var out strings.Builder
+	a := compose.New(compose.Host{Stdout: &out})
+	view := &progress.View{UI: a.UI, Name: func(key string) string { return key }}
+	if err := summary(a, pool.Summary{Runs: []journal.Record{r}}, view, "", false); err != nil || !strings.Contains(out.String(), "\nNo issue was worked in ") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
 // The last line does not repeat a reason that a run's line has printed in full.
 func TestSayOnce(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,9 +61,13 @@ func (s *sweep) run(ctx context.Context) (err error) {
 	if s.workers, err = pool.New(s.config); err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
-	for i, key := range s.keys {
-		s.keys[i] = p.Key(ctx, key)
+	var keys []string
+	for _, typed := range s.keys {
+		if key := p.Key(ctx, typed); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
+	s.keys = keys
 	for _, text := range hint.Estimated(s.config.Run) {
 		s.UI.Note("%s", text)
 	}
