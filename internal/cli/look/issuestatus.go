@@ -109,10 +109,10 @@ func printIssue(a *compose.App, s IssueStatusData, name string) {
 		line("reason", "%s", s.Reason)
 	}
 	free := ""
-	if last := s.Runs[len(s.Runs)-1]; !last.Ended.IsZero() && !last.Verdict.Counted {
+	if v := s.Runs[len(s.Runs)-1].Verdict; !v.Counted && (v.Blameless() || v.Outcome.UsesAttempt()) {
 		free = "; the latest run does not count"
 	}
-	line("attempts", "%d used%s", s.Attempts, free)
+	line("attempts", "%d failed%s", s.Attempts, free)
 	total := "not reported by the agent"
 	if s.Spent != (agents.Usage{}) {
 		total = ledger.Spend{Usage: s.Spent, Unknown: s.Unknown}.Text()
