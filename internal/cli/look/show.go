@@ -147,8 +147,12 @@ func (p runPrinter) checks() {
 			line(name, "%s in %s", CheckText(c), screen.Age(c.Duration))
 		}
 	}
-	gate("gate", f.Gate)
-	if f.Verify != nil {
+	if !p.s.Settings.Attended { // a merge has the results of the run before it
+		gate("gate", f.Gate)
+	}
+	if at := p.s.Verified.At; p.s.Settings.Attended && !at.IsZero() && at.Before(p.s.Started) {
+		line("verify", "not run again; the gate passed %s", at.Local().Format(time.DateTime))
+	} else if f.Verify != nil {
 		gate("verify", f.Verify.Checks)
 	}
 	if v := f.Retest; v != nil {
