@@ -20,6 +20,18 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// A long key does not shift the other columns.
+func TestTableOfLongKeys(t *testing.T) {
+	t.Parallel()
+	key := strings.Repeat("k", 50)
+	var out strings.Builder
+	table(&out, [][]string{{"ISSUE", "STATE"}, {key, "merged"}, {"a", "failed"}}, 0, func(_ Style, s string) string { return s })
+	pad := strings.Repeat(" ", 47)
+	if want := "ISSUE" + pad + "STATE\n" + key + "  merged\na    " + pad + "failed\n"; out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

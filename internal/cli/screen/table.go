@@ -19,8 +19,8 @@ const (
 	leastCell = 16
 	// leastCut is the minimum width of other columns.
 	leastCut = 6
-	// widest is the maximum width that one long cell gives its column; piped is the same without a terminal, where cells are
-	// not cut.
+	// widest is the maximum width that one long cell gives its column. piped is the same without a terminal, where cells are
+	// not cut; names, such as the keys of issues, may be longer, because other columns follow them.
 	widest, piped = 60, 40
 	// Below is the indentation of text on a line of its own.
 	Below = "  "
@@ -93,13 +93,13 @@ func table(w io.Writer, rows [][]string, width int, paint func(Style, string) st
 // the widest first; it drops details before it cuts states, times and numbers. A last column that wraps takes the remaining
 // width.
 func Columns(rows [][]string, width int, wraps bool) []int {
-	most := widest
-	if width == 0 {
-		most = piped
-	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
+			most := widest
+			if width == 0 && rank(rows[0][i]) != 1 {
+				most = piped
+			}
 			widths[i] = max(widths[i], min(most, utf8.RuneCountInString(CleanLine(cell))))
 		}
 	}
