@@ -350,8 +350,11 @@ func (f *fixture) judge(c trick) {
 			return e.Kind == journal.EventNote && strings.Contains(e.Text, what)
 		})
 	}
-	if w := r.Facts.Watch; w != nil && (said("the checks as they were") != (w.Base != nil) || len(w.Canaries) > 0 && !said("a test that must fail")) {
+	if w := r.Facts.Watch; w != nil && (said("the checks as they were") != (w.Base != nil) || len(w.Canaries) > 0 && !said("that must fail: ")) {
 		f.t.Errorf("what runs once more is not said: %+v", w)
+	}
+	if w := r.Facts.Watch; w != nil && len(w.Canaries) > 0 && said("as it should") != w.Canaries[len(w.Canaries)-1].Noticed {
+		f.t.Errorf("the end of the canaries is said wrongly: %+v", w)
 	}
 	merged := f.git(f.repo, "rev-parse", "main") != before
 	if merged != (c.want == "" && !c.fails) {

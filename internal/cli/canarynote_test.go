@@ -19,7 +19,8 @@ func TestWorkSaysOnceThatNoCanaryIsNoticed(t *testing.T) {
 	m.commit(t)
 	agent := filepath.Join(m.program(t, "agent", "echo more >f; git add f; git -c user.name=a -c user.email=a@example.org commit -qm more; echo '<promise>COMPLETE</promise>'\n"), "agent")
 	got := m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--commit-author=A <a@b.c>", "--agent-command="+agent, "--gate=true")
-	if got.status != exit.OK || strings.Count(got.stderr, "with a canary") != 2 || strings.Count(got.stderr, "does not notice") != 1 {
+	if got.status != exit.OK || strings.Count(got.stderr, "with each of 2 canaries, tests that must fail: ") != 1 ||
+		strings.Count(got.stderr, "does not notice the canary") != 1 || strings.Count(got.stderr, "does not notice it on the base either") != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -40,9 +42,11 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	if err != nil {
 		return err
 	}
+	canaries = append(slices.Clip(p.ownCanaries), canaries...)
+	p.announce(canaries)
 	announced := false
-	for _, c := range append(slices.Clip(p.ownCanaries), canaries...) {
-		place := c.Ecosystem + " " + path.Dir(c.Path)
+	for _, c := range canaries {
+		place := placeOf(c)
 		if p.w.isOverlooked(p.fork, place) {
 			out.Unnoticed = c.Path
 			continue
@@ -71,8 +75,33 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 			return nil // one is enough
 		}
 	}
+	if announced {
+		p.say("the gate does not notice it on the base either")
+	}
+	if len(out.Canaries) > 0 {
+		p.say("the gate fails with " + plural.Of(len(out.Canaries), "canary") + ", as it should")
+	}
 	return nil
 }
+
+// announce names the canaries that will be planted, in one line: the names differ by a few letters only.
+func (p planting) announce(canaries []ecosystem.Canary) {
+	var paths []string
+	for _, c := range canaries {
+		if !p.w.isOverlooked(p.fork, placeOf(c)) {
+			paths = append(paths, c.Path)
+		}
+	}
+	switch {
+	case len(paths) == 1:
+		p.say("the gate runs once more, with a canary, a test that must fail: " + paths[0])
+	case len(paths) > 1:
+		p.say(fmt.Sprintf("the gate runs once more with each of %d canaries, tests that must fail: %s", len(paths), strings.Join(paths, ", ")))
+	}
+}
+
+// placeOf names the ecosystem and the folder of a canary.
+func placeOf(c ecosystem.Canary) string { return c.Ecosystem + " " + path.Dir(c.Path) }
 
 // isOverlooked reports whether the gate is known to miss every canary in a folder of a base.
 func (w *Watcher) isOverlooked(fork, place string) bool {
@@ -93,7 +122,6 @@ func (w *Watcher) noteOverlooked(fork, place string) {
 
 // noticed reports whether the gate fails on the commits with the canary.
 func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error) {
-	p.say("the gate runs once more, with a canary, a test that must fail: " + c.Path)
 	if p.again == nil {
 		v, err := p.runWithCanary(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
 		return err == nil && !v.Passed(), err
