@@ -50,8 +50,11 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 		dir = a.Path(args[1])
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return exit.Usagef("%s exists already; name another folder: ralph tree %s DIR, or remove this one: git worktree remove %s",
-			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
+		remove := ""
+		if _, err := git.ReadLinked(filepath.Join(dir, ".git")); err == nil {
+			remove = ", or remove this one: git worktree remove " + screen.CleanLine(git.Quote(dir))
+		}
+		return exit.Usagef("%s exists already; name another folder: ralph tree %s DIR%s", screen.CleanLine(dir), screen.CleanLine(key), remove)
 	}
 	if err := addPlain(ctx, p.Repo.Git(), dir, w.Tip); err != nil {
 		return err
