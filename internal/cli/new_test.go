@@ -89,7 +89,7 @@ func TestNoBaseDuringRebase(t *testing.T) {
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	const want = "no base branch: rebase has not ended in ROOT/repo; end it with: git rebase --continue, or git rebase --abort"
+	const want = "no base branch: git rebase is in progress in ROOT/repo; end it with: git rebase --continue, or git rebase --abort"
 	if got := m.run(t, nil, "work", "--dry-run"); got.status != exit.Usage || got.stderr != "ralph: "+want+"\n" {
 		t.Errorf("%+v", got)
 	}

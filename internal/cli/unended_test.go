@@ -44,10 +44,10 @@ func TestUnendedOperation(t *testing.T) {
 				t.Fatalf("%v: %s", err, said)
 			}
 			operation, _, _ := strings.Cut(strings.TrimPrefix(c.end, "git "), " ")
+			want := "ralph: git " + operation + " is in progress in ROOT/repo; end it with: " + c.end + "\n"
 			if name == "conflict" {
-				operation = name
+				want = "ralph: files in ROOT/repo have conflicts; end them with: " + c.end + "\n"
 			}
-			want := "ralph: " + operation + " has not ended in ROOT/repo; end it with: " + c.end + "\n"
 			agent := func(h *compose.Host) {
 				h.Env = append(h.Env, "RALPH_AGENT_COMMAND=touch "+m.root+"/ran", "RALPH_COMMIT_AUTHOR=A <a@b.c>")
 			}

@@ -51,7 +51,14 @@ func In(gitDir string) Operation {
 }
 
 // ErrUnended means that an operation in a checkout has begun and not ended.
-var ErrUnended = errors.New("has not ended")
+var ErrUnended = errors.New("a git operation is in progress")
+
+// unendedError says which operation is in progress, and is an ErrUnended.
+type unendedError string
+
+func (e unendedError) Error() string { return string(e) }
+
+func (unendedError) Is(target error) bool { return target == ErrUnended }
 
 // Settled fails with ErrUnended, and names the command that ends the operation, while a checkout has an unfinished
 // operation or a file with conflicts.
@@ -64,7 +71,10 @@ func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 		}
 		op = Conflict
 	}
-	return fmt.Errorf("%s %w in %s; end it with: %s", op, ErrUnended, top, op.end())
+	if op == Conflict {
+		return unendedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.end()))
+	}
+	return unendedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.end()))
 }
 
 // end returns the command that ends the operation.
