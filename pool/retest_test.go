@@ -60,7 +60,7 @@ func TestProofIsRequired(t *testing.T) {
 		t.Fatalf("%+v, %+v", r.Verdict, v)
 	}
 	if got, want := proofEvents(t, r), []string{
-		"tests of the change: none shows what the change does: it neither adds nor changes a test",
+		"tests of the change: none shows what the change does, because it neither adds nor changes a test",
 		"the tests of the change run on the base, where they must fail", "setup echo setting up on base",
 		"the tests of the change run on the tip, where they must pass", "setup echo setting up on checkout",
 		"tests of the change: they fail without it and pass with it",
@@ -97,7 +97,7 @@ func TestProofIsReported(t *testing.T) {
 			if r.Verdict.Outcome != journal.Succeeded || len(r.Facts.Iterations) != 1 || (r.Facts.Retest != nil) != (p == journal.ProvingReport) {
 				t.Errorf("%+v, %+v", r.Verdict, r.Facts.Retest)
 			}
-			if strings.Contains(f.text("a"), "Tests of the change: none shows what the change does: `it neither adds nor changes a test`.") != (p == journal.ProvingReport) {
+			if strings.Contains(f.text("a"), "Tests of the change: none shows what the change does, because it neither adds nor changes a test.") != (p == journal.ProvingReport) {
 				t.Errorf("report:\n%s", f.text("a"))
 			}
 		})

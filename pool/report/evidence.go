@@ -141,13 +141,21 @@ func Retest(r *journal.Retest) string { return retested(r, func(why string) stri
 func retested(r *journal.Retest, quote func(string) string) string {
 	switch {
 	case r.Exempt:
-		return "nothing to prove: " + quote(r.Why)
+		return "nothing to prove, because " + quote(r.Why)
 	case !r.Proved:
-		return "none shows what the change does: " + quote(r.Why)
+		return "none shows what the change does, because " + quote(r.Why)
 	case r.Why != "":
 		return "the gate fails without the change and passes with it; " + quote(r.Why)
 	}
 	return "they fail without it and pass with it"
+}
+
+// quoteUnlessPlain quotes a reason, unless it has only words: no name of a file, and nothing that a tracker acts on.
+func quoteUnlessPlain(why string) string {
+	if strings.Trim(why, "abcdefghijklmnopqrstuvwxyz ,") == "" {
+		return why
+	}
+	return tracker.QuoteLine(why, line)
 }
 
 // retest writes the results of the change's tests with it and without it.
@@ -155,7 +163,7 @@ func retest(b *strings.Builder, r *journal.Retest) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "Tests of the change: %s.\n\n", retested(r, func(why string) string { return tracker.QuoteLine(why, line) }))
+	fmt.Fprintf(b, "Tests of the change: %s.\n\n", retested(r, quoteUnlessPlain))
 	var lines []string
 	for _, run := range r.Runs {
 		how := "without the change " + Ran(run.Base)

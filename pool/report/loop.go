@@ -35,11 +35,11 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 		return fmt.Sprintf("the agent may not use %s (%s), and nobody can allow it; skip permissions, or choose a sandbox that isolates",
 			shorten(d.Tool, 60), shorten(d.Detail, 200))
 	case loop.EndUnavailable, loop.EndAgent:
-		why := fmt.Sprintf("iteration %d: %s", len(r.Iterations), explainFailure(agent, r))
-		if r.Repeated {
-			why = "twice in a row without a new commit: " + why
+		which := fmt.Sprintf("iteration %d", len(r.Iterations))
+		if n := len(r.Iterations); r.Repeated && n > 1 {
+			which = fmt.Sprintf("iterations %d and %d, without a new commit", n-1, n)
 		}
-		return why
+		return which + ": " + explainFailure(agent, r)
 	case loop.EndSetup:
 		c := r.Setup[len(r.Setup)-1]
 		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))

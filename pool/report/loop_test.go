@@ -28,8 +28,9 @@ func TestLoop(t *testing.T) {
 		"the run took longer than 4h0m0s; raise run-timeout if it needs more": {End: loop.EndTimeout, Limits: loop.Limits{Timers: loop.Timers{Run: 4 * time.Hour}}},
 		"the agent may not use Bash (git commit), and nobody can allow it; skip permissions, or choose a sandbox that isolates": {
 			End: loop.EndDenied, Denied: []agents.Denial{{Tool: "Bash", Detail: "git commit"}}},
-		"iteration 1: agent x: exit status 2":                                      {End: loop.EndAgent, Iterations: one, Failure: other},
-		"twice in a row without a new commit: iteration 1: agent x: exit status 2": {End: loop.EndAgent, Iterations: one, Failure: other, Repeated: true},
+		"iteration 1: agent x: exit status 2": {End: loop.EndAgent, Iterations: one, Failure: other},
+		"iterations 1 and 2, without a new commit: agent x: exit status 2": {
+			End: loop.EndAgent, Iterations: []loop.Iteration{{}, {}}, Failure: other, Repeated: true},
 		"iteration 1: agent x: no such program": {
 			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
 		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
