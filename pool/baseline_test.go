@@ -114,7 +114,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	f.Config.Run.Gate = lines("echo x >>" + ran + "; read x <" + waits.path + "; no-such-program")
 	f.onEvent = func(e journal.Event) {
 		doing, _ := report.Action(e) // the action in the live view
-		if other := map[string]string{"a": "b", "b": "a"}[e.Key]; doing == "waits for the gate on main, which the run of "+other+" has started" {
+		if other := map[string]string{"a": "b", "b": "a"}[e.Key]; doing == "waits for the gate on main, which runs for "+other {
 			if _, err := waits.file.WriteString("go\n"); err != nil {
 				t.Error(err)
 			}

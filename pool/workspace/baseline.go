@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -163,12 +164,9 @@ func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 		return nil
 	default:
 		l.mu.Lock()
-		by := "another run"
-		if l.holder != "" {
-			by = "the run of " + l.holder
-		}
+		by := cmp.Or(l.holder, "another issue")
 		l.mu.Unlock()
-		b.Says(journal.EventNote, "waits for the gate on "+b.Base.Name+", which "+by+" has started")
+		b.Says(journal.EventNote, "waits for the gate on "+b.Base.Name+", which runs for "+by)
 	}
 	select {
 	case l.busy <- struct{}{}:
