@@ -52,8 +52,8 @@ func TestExactlyOne(t *testing.T) {
 	if err := check(cmd, []string{"a"}); err != nil {
 		t.Error(err)
 	}
-	for _, args := range [][]string{nil, {"a", "b"}} {
-		if err := check(cmd, args); err == nil || err.Error() != "show takes one KEY; type show KEY" {
+	for want, args := range map[string][]string{"name the issue: show KEY": nil, "show takes one KEY, not 2": {"a", "b"}} {
+		if err := check(cmd, args); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

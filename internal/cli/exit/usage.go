@@ -134,8 +134,11 @@ func AtMostOneName(what string) cobra.PositionalArgs {
 
 // OneIssue refuses anything but one KEY.
 func OneIssue(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return Usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())
+	switch len(args) {
+	case 0:
+		return Usagef("name the issue: %s KEY", cmd.CommandPath())
+	case 1:
+		return nil
 	}
-	return nil
+	return Usagef("%s takes one KEY, not %d", cmd.CommandPath(), len(args))
 }
