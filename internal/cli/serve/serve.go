@@ -155,7 +155,9 @@ func (s *serving) run() error {
 	systemd.send("READY=1")
 	s.watch(hangup)
 	systemd.send("STOPPING=1")
-	s.UI.Note("draining: waiting for %s to end; a second signal kills them", screen.Plural(s.running(), "run"))
+	if n := s.running(); n > 0 {
+		s.UI.Note("draining: waiting for %s to end; a second signal kills them", screen.Plural(n, "run"))
+	}
 	stop := context.AfterFunc(s.Hard, s.service.Kill)
 	defer stop()
 	s.service.Drain()
