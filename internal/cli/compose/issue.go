@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"unicode"
@@ -58,10 +57,7 @@ func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Li
 
 // KeyOfFile returns the key in what a person typed: the name of a local issue's file may come with folder and ending.
 func KeyOfFile(key string) string {
-	if key == "" { // filepath.Base would make it a dot
-		return ""
-	}
-	return strings.TrimSuffix(filepath.Base(key), ".md")
+	return strings.TrimSuffix(key[strings.LastIndexByte(key, '/')+1:], ".md")
 }
 
 // Key returns the key of the issue that a person typed, or typed as a key if there is no such issue.
