@@ -139,7 +139,7 @@ func TestServiceNamesSubmodules(t *testing.T) {
 	m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ../sub.git\n")
 	m.commit(t)
 	file := filepath.Join(m.root, "serve.yaml")
-	text := "projects:\n  - repo: " + m.repo + "\n    name: shop\n    sandbox: none\n    agent-command: false\n    gate: cat sub/check\n    commit-author: A <a@b.c>\n"
+	text := "projects:\n  - repo: " + m.repo + "\n    name: shop\n    sandbox: none\n    agent-command: 'false'\n    gate: cat sub/check\n    commit-author: A <a@b.c>\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestProjectsOfService(t *testing.T) {
 	m.write(t, "README", "hello\n")
 	m.commit(t)
 	file, socket := filepath.Join(m.root, "serve.yaml"), filepath.Join(m.root, "api.sock")
-	if err := os.WriteFile(file, []byte("projects:\n  - repo: "+m.repo+"\n    poll: 1h\n    sandbox: none\n    agent-command: true\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("projects:\n  - repo: "+m.repo+"\n    poll: 1h\n    sandbox: none\n    agent-command: 'true'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

@@ -228,10 +228,13 @@ func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 			return nil, fmt.Errorf("must be %s, not a list", k.Wanted())
 		}
 		items := make([]string, 0, len(seq.Values))
-		for _, item := range seq.Values {
+		for i, item := range seq.Values {
 			s, ok := text(item)
 			if !ok {
 				return nil, fmt.Errorf("line %d is not text; put it in quotes", line(item))
+			}
+			if k.Command(i) && !written(item) {
+				return nil, notCommand(s)
 			}
 			items = append(items, s)
 		}
@@ -241,10 +244,27 @@ func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("must be %s", k.Wanted())
 	}
+	if k.Command(0) && !written(n) {
+		return nil, notCommand(s)
+	}
 	if k.List() {
 		return k.ListText(s, false)
 	}
 	return k.Scalar(s)
+}
+
+// notCommand refuses a value of another type: somebody who writes "gate: true" wants a gate, and not a program that always succeeds.
+func notCommand(s string) error {
+	return fmt.Errorf("%s is not a command; put it in quotes if you mean the program", s)
+}
+
+// written reports whether a scalar is text in YAML, and not a boolean or a number.
+func written(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return true
+	}
+	return false
 }
 
 // text returns a scalar as written, without its quotes.

@@ -101,6 +101,8 @@ type Key struct {
 	// Check refuses values that Kind accepts; for lists it gets each item. Its message continues a sentence that begins with the
 	// value.
 	Check func(string) error
+	// Shell marks a key whose text, or each item of whose list, is a shell line.
+	Shell bool
 	// Hide returns an item for display; nil shows it unchanged.
 	Hide func(string) string
 }
@@ -130,6 +132,9 @@ func (k Key) List() bool {
 	_, list := k.Kind.zero().([]string)
 	return list
 }
+
+// Command reports whether the item at index i of a list, or the whole text, begins with the name of a program.
+func (k Key) Command(i int) bool { return k.Shell || k.Kind == Words && i == 0 }
 
 // Wanted describes a valid value in an error message.
 func (k Key) Wanted() string {
