@@ -30,7 +30,7 @@ import (
 const doctorLong = `Check everything that a sweep needs. Each line is ok, warn or fail, and names the command that fixes it.
 Doctor changes nothing, except that it takes and releases one claim, and creates missing labels with --create-labels.
 
-Exit status: 0 when nothing fails, 1 when something does.`
+Exit status: 0 when nothing fails, 1 when something does, 2 when there is no repository or the configuration is wrong.`
 
 // NewCommand returns `ralph doctor`.
 func NewCommand(a *compose.App) *cobra.Command {
