@@ -89,7 +89,7 @@ func TestImageWithoutADaemon(t *testing.T) {
 		got := m.run(t, func(h *compose.Host) {
 			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + m.root + "/none.sock"}
 		}, args...)
-		want := ran{status: exit.Failed, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
+		want := ran{status: exit.Parked, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
 			"sudo systemctl start docker, or Docker Desktop\n"}
 		if got != want {
 			t.Errorf("%v: %+v", args, got)
@@ -100,14 +100,17 @@ func TestImageWithoutADaemon(t *testing.T) {
 // TestImageHints checks the hints for what a build lacks.
 func TestImageHints(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ file, want string }{
-		"no build file": {"Dockerfile", "no Dockerfile in .ralph\nralph: create one with: ralph init --sandbox docker; or name your own with --file\n"},
-		"no engine":     {".ralph/Dockerfile", "docker is not installed: "},
+	for name, c := range map[string]struct {
+		file, want string
+		status     int
+	}{
+		"no build file": {"Dockerfile", "no Dockerfile in .ralph\nralph: create one with: ralph init --sandbox docker; or name your own with --file\n", exit.Usage},
+		"no engine":     {".ralph/Dockerfile", "docker is not installed: ", exit.Parked},
 	} {
 		m := newMachine(t)
 		m.write(t, c.file, "FROM scratch\n")
 		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + m.root} }, "image", "build", "--engine=docker")
-		if got.status == exit.OK || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
+		if got.status != c.status || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

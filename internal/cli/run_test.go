@@ -143,6 +143,36 @@ func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	}
 }
 
+// Wrong usage is refused before the agent's program is looked for, and leaves no run behind.
+func TestRunRefusesWrongUsageFirst(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	for want, args := range map[string][]string{
+		"--prompt-file: open ROOT/repo/nofile":                        {"--prompt-file=nofile"},
+		`--branch-strategy: "foo" is not one of `:                     {"--prompt=x", "--branch-strategy=foo"},
+		`"a b" is not a valid branch name`:                            {"--prompt=x", "--branch-strategy=branch", "--branch=a b"},
+		"--branch-strategy branch needs a branch name: --branch NAME": {"--prompt=x", "--branch-strategy=branch"},
+	} {
+		got := m.run(t, nil, append([]string{"run", "--sandbox=none", "--agent-command=no-such-program"}, args...)...)
+		if got.status != exit.Usage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := m.run(t, nil, "status"); strings.Contains(got.stdout, "failed") {
+		t.Errorf("a run is left: %+v", got)
+	}
+	m.git(t, "checkout", "-q", "--detach")
+	for _, args := range [][]string{
+		{"run", "--prompt=x", "--sandbox=none", "--branch-strategy=merge-to-head", "--agent-command=true"}, {"sandbox", "exec", "--sandbox=none", "--", "true"},
+	} {
+		if got := m.run(t, nil, args...); got.status != exit.Usage || !strings.Contains(got.stderr, "no branch is checked out") {
+			t.Errorf("detached, %v: %+v", args, got)
+		}
+	}
+}
+
 // A run whose agent lacked a permission says which, and how to grant it.
 func TestRunSaysWhatWasDenied(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Strategy is the place where a Job works.
@@ -101,6 +102,8 @@ func (j Job) Check() error {
 		bad(StrategyNeedsNone)
 	case j.Strategy == StrategyBranch && j.Branch == "":
 		bad(StrategyNoBranch)
+	case j.Strategy == StrategyBranch:
+		errs = append(errs, git.CheckBranch(j.Branch))
 	case j.Strategy != StrategyBranch && j.Branch != "":
 		bad(StrategyHasBranch)
 	case j.Strategy == StrategyHead && len(j.Run.Copy) > 0:

@@ -87,8 +87,8 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	case errors.As(err, &invalid):
 		return &Problem{Status: Usage, Message: invalid.Error(), Problems: invalid}
 	}
-	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) {
-		return &Problem{Status: Usage, Message: err.Error()}
+	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) || errors.Is(err, worktree.ErrNoBase) {
+		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.For(err)}
 	}
 	if errors.Is(err, local.ErrNoFolder) {
 		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.Init}

@@ -174,7 +174,7 @@ func runImage(
 	}
 	if f.Engine == "docker" { // podman has no daemon
 		if err := container.Answers(cmd.Context(), container.Docker(), a.Host.Env); err != nil && !errors.Is(err, exec.ErrNotFound) {
-			return err
+			return &exit.Error{Status: exit.Parked, Err: err}
 		}
 	}
 	err = do(cmd.Context(), image.Engine{
@@ -185,7 +185,7 @@ func runImage(
 	case errors.As(err, &ended):
 		return &exit.Error{Status: ended.Code, Err: err}
 	case errors.Is(err, exec.ErrNotFound):
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "install it, or name another engine with --engine"}
+		return &exit.Error{Status: exit.Parked, Err: err, Hint: "install it, or name another engine with --engine"}
 	case errors.Is(err, image.ErrNoImage):
 		return fmt.Errorf("%s has no image %s: it was removed or never built; name another with --image or --engine", f.Engine, tag)
 	}

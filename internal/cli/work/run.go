@@ -139,6 +139,9 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
+	if err := NoAgent(a, p, j.Run); err != nil {
+		return err
+	}
 	for _, text := range hint.Estimated(c) {
 		log.print("%s", text)
 	}
@@ -163,7 +166,7 @@ func promptConfig(ctx context.Context, a *compose.App, p *compose.Parts) (run.Co
 		return run.Config{}, err
 	}
 	c.Attempts = nil // only issues have attempts
-	return c, NoAgent(a, p, c)
+	return c, nil
 }
 
 // conclude prints the result. Its error decides the exit status.
@@ -194,7 +197,7 @@ func jobUsage(err error) error {
 		return exit.Usagef("branch strategy head works in your checkout and needs sandbox none; "+
 			"with sandbox %s use merge-to-head or branch", s.Sandbox)
 	case s.Problem == job.StrategyNoBranch:
-		return exit.Usagef("branch strategy branch needs the name of a branch: --branch NAME")
+		return exit.Usagef("--branch-strategy branch needs a branch name: --branch NAME")
 	case s.Problem == job.StrategyHasBranch:
 		return exit.Usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
 	case s.Problem == job.StrategyCopy:
