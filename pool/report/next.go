@@ -115,6 +115,8 @@ func nextHere(h Hints, r journal.Record) string {
 			return "nothing here; the ralph that works the issue now reports in its own copy. The work so far is kept."
 		case v.Final:
 			return fmt.Sprintf("%s. Find out why%s; then %s.", died(r), with(h.Show, key), again)
+		case cannotRun(r):
+			return fmt.Sprintf("%s At once: %s.", correctChecks, again)
 		}
 		return fmt.Sprintf("nothing; the next sweep continues. At once: %s.", again)
 	case journal.Superseded:
@@ -200,6 +202,13 @@ func unstarted(r journal.Record) bool {
 	return r.Facts.Open != nil
 }
 
+// cannotRun reports whether setup or gate cannot run on the base, so that no run can begin.
+func cannotRun(r journal.Record) bool {
+	return r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultBase
+}
+
+const correctChecks = "correct the setup or the gate, or give it what it lacks; the next sweep tries again."
+
 func notStarted(r journal.Record) string {
 	return fmt.Sprintf("the agent could not be started; %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
 }
@@ -216,6 +225,8 @@ func nextByItself(r journal.Record) string {
 		return "nothing" + revive(v.Reason.Unfit) + "."
 	case v.Reason.Code == journal.ReasonCap:
 		return "nothing; a sweep continues when the cap has room again."
+	case cannotRun(r):
+		return correctChecks
 	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // no later time is known
 		return "nothing; the next sweep continues."
 	}

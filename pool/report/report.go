@@ -83,7 +83,7 @@ func Final(in Input) string {
 	fmt.Fprintf(&b, "**ralph: %s**", v.Outcome)
 	if why := Reason(v.Reason); why != "" {
 		limit := line
-		if v.Reason.Code == journal.ReasonPublish { // a server's reasons are long, and nothing else helps
+		if v.Reason.Code == journal.ReasonPublish || cannotRun(r) { // such reasons are long, and nothing else helps
 			limit = words
 		}
 		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(why, limit))
@@ -161,7 +161,7 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 // facts lists facts about the run. It names a branch that is on no remote only to readers who can see it.
 func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
-	if in.Steps.Here || pushed {
+	if pushed || in.Steps.Here && !(cannotRun(r) && r.Commits == 0) {
 		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
 	} else {
 		fmt.Fprintf(b, "- Work: %s on %s", plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
@@ -202,7 +202,11 @@ func effort(b *strings.Builder, in Input, r journal.Record) {
 	if r.Settings.Attended {
 		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
 	} else {
-		fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, plural.Of(len(r.Facts.Iterations), "iteration"), took)
+		attempt := fmt.Sprintf("Attempt %d of %d", r.Attempt, r.Settings.Limits.MaxAttempts)
+		if r.Verdict.Outcome.Unavailable() {
+			attempt = "Not an attempt"
+		}
+		fmt.Fprintf(b, "- %s, %s, %s", attempt, plural.Of(len(r.Facts.Iterations), "iteration"), took)
 	}
 	if u := r.Facts.Usage; u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())

@@ -25,6 +25,29 @@ var hints = report.Hints{
 	Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY", Doctor: "ralph doctor",
 }
 
+// A set-up that cannot run on the base has to be corrected. The report names no branch and no attempt, and keeps the end of the reason.
+func TestFinalOfABrokenSetUp(t *testing.T) {
+	t.Parallel()
+	why := strings.Repeat("x", 600) + " pypi.org:443 was not reachable"
+	r := journal.Record{
+		Run: journal.Run{Key: "a", Base: "main", Branch: "ralph/a", Attempt: 1, Settings: journal.Settings{Limits: journal.Limits{MaxAttempts: 3}}, Host: "box"},
+		State: journal.State{
+			Verdict: journal.Verdict{Outcome: journal.EnvironmentUnavailable, Reason: journal.Reason{Code: journal.ReasonOpen, Detail: why}},
+			Facts:   journal.Facts{Open: &journal.Fault{Kind: journal.FaultBase, Text: why}},
+		},
+	}
+	for next, steps := range map[string]report.Steps{
+		"Next: correct the setup or the gate, or give it what it lacks; the next sweep tries again. At once: `ralph work a`.": {Here: true, Hints: hints},
+		"Next: correct the setup or the gate, or give it what it lacks; the next sweep tries again.":                          {},
+	} {
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: steps})
+		if !strings.Contains(got, next+"\n") || !strings.Contains(got, "443 was not reachable`\n") || !strings.Contains(got, "\n- Not an attempt, 0 iterations, ") ||
+			!strings.Contains(got, "- Work: 0 commits on `main`\n") || strings.Contains(got, "ralph/a") {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
 // Every outcome comes with one line about the next step.
 func TestNext(t *testing.T) {
 	t.Parallel()
