@@ -135,9 +135,12 @@ func pythonTools() []Tool {
 		},
 		{
 			Name: "poetry", Markers: []string{"poetry.lock", "poetry.toml"},
-			Setup:  []Line{{If: fileClue("poetry.lock"), Shell: "poetry install --no-interaction"}},
-			Gate:   pythonGate("poetry run "),
-			Hosts:  pipCommands("PIP_INDEX_URL"),
+			Setup: []Line{{If: fileClue("poetry.lock"), Shell: "poetry install --no-interaction"}},
+			Gate:  pythonGate("poetry run "),
+			Hosts: append([]Ask{
+				{Argv: []string{"python3", "-m", "pip", "config", "get", "global.find-links"}, Name: "PIP_FIND_LINKS", Folders: true},
+				{Argv: []string{"python3", "-m", "pip", "config", "get", "global.no-index"}, Name: "PIP_NO_INDEX", Only: true},
+			}, pipCommands("PIP_INDEX_URL")...),
 			Caches: []string{".cache/pypoetry/artifacts", ".cache/pypoetry/cache"}, //nolint:misspell // a folder of poetry's
 			Image:  pythonImage("python3-poetry"),
 			Lacks:  sameReason("it installs the project itself", NoReads),
@@ -161,9 +164,12 @@ func pythonTools() []Tool {
 		},
 		{
 			Name: "pip", Usual: true,
-			Setup:  pipSetup(),
-			Gate:   pipGate(),
-			Hosts:  pipCommands("PIP_INDEX_URL"),
+			Setup: pipSetup(),
+			Gate:  pipGate(),
+			Hosts: append([]Ask{
+				{Argv: []string{"python3", "-m", "pip", "config", "get", "global.find-links"}, Name: "PIP_FIND_LINKS", Folders: true},
+				{Argv: []string{"python3", "-m", "pip", "config", "get", "global.no-index"}, Name: "PIP_NO_INDEX", Only: true},
+			}, pipCommands("PIP_INDEX_URL")...),
 			Caches: []string{".cache/pip"},
 			Image:  pythonImage("python3-pytest"), // for gates without a virtual environment
 			Reads: []Fetch{{Lines: []string{"pip install --quiet -r requirements"}, Reads: Reads{

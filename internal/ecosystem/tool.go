@@ -105,6 +105,10 @@ type Ask struct {
 	Name string
 	// Fallback means that the command runs only if no earlier one has answered.
 	Fallback bool
+	// Folders means that the answer may also name folders of this host.
+	Folders bool
+	// Only means that the setting is a switch: if it is on, the tool uses none of the later settings.
+	Only bool
 }
 
 // Registry is a setting in a project file, in INI or TOML format, that may name hosts to fetch from.

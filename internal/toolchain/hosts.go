@@ -3,6 +3,7 @@ package toolchain
 import (
 	"context"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 
 // Source describes where the tools of a project fetch from.
 type Source struct {
-	Hosts []string // HOST or HOST:PORT
+	Hosts   []string // HOST or HOST:PORT
+	Folders []string // absolute paths on this host
 	// Env are the user's own settings, as NAME=VALUE, which tools in a sandbox cannot read otherwise.
 	Env []string
 	// Secret are names of settings that contain a password. They are not in Env.
@@ -34,6 +36,13 @@ func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 		if !own {
 			answer = run(ctx, slices.Concat(env, p.asked), q.Argv)
 		}
+		if q.Only && !slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(answer)) {
+			continue
+		}
+		if q.Folders {
+			answer = strings.Join(strings.Fields(answer), " ")
+			s.Folders = append(s.Folders, foldersIn(answer)...)
+		}
 		hosts, secret := hostsIn(answer)
 		answered = answer != ""
 		for _, h := range hosts {
@@ -48,8 +57,21 @@ func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 		case own || answer != run(ctx, slices.Concat(p.withoutUserSettings(env), p.asked), q.Argv): // not the default, so the user chose it
 			s.Env = append(s.Env, q.Name+"="+answer)
 		}
+		if q.Only {
+			break
+		}
 	}
 	return s
+}
+
+// foldersIn returns the absolute paths in a setting.
+func foldersIn(text string) (folders []string) {
+	for word := range strings.FieldsSeq(text) {
+		if path := strings.TrimPrefix(word, "file://"); filepath.IsAbs(path) {
+			folders = append(folders, filepath.Clean(path))
+		}
+	}
+	return folders
 }
 
 // valueOf returns the last value of a variable, or "" if it is not set.
@@ -91,6 +113,9 @@ func hostsIn(text string) (hosts []string, secret bool) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",| \t\n", r) }) {
 		secret = secret || strings.Contains(word, "@") // even if the rest is not an address
 		if !strings.Contains(word, "://") {
+			if strings.HasPrefix(word, "/") || strings.HasPrefix(word, ".") || strings.HasPrefix(word, "~") {
+				continue // a folder
+			}
 			word, _, _ = strings.Cut(word, "+") // a checksum database has its key after its name
 			word = "https://" + word
 		}

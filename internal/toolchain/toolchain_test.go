@@ -263,6 +263,35 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// Pip that may not ask an index needs no host, but the places of its packages.
+func TestSourceOfPipWithoutIndex(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	script := `#!/bin/sh
+case $5$HOME in
+global.find-links/home/x) printf '\n/srv/wheels/\nhttps://wheels.example/x' ;;
+global.no-index/home/x) echo true ;;
+global.*) exit 1 ;;
+*) echo https://index.example/simple
+esac
+`
+	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	path := "PATH=" + bin + ":/usr/bin:/bin"
+	for want, env := range map[*Source][]string{
+		{
+			Hosts: []string{"wheels.example"}, Folders: []string{"/srv/wheels"},
+			Env: []string{"PIP_FIND_LINKS=/srv/wheels/ https://wheels.example/x", "PIP_NO_INDEX=true"},
+		}: {path, "HOME=/home/x"},
+		{Hosts: []string{"index.example"}}: {path, "HOME=/home/y", "PIP_NO_INDEX=false"},
+	} {
+		if diff := cmp.Diff(*want, asker(t, "pip").Source(t.Context(), env)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestSourceNearForeignFiles puts settings where every user of the host can: tools search the folders above their own.
 func TestSourceNearForeignFiles(t *testing.T) {
 	shared, bin := t.TempDir(), t.TempDir()

@@ -11,9 +11,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// HiddenTools returns the folders of programs in these shell lines that a native sandbox does not show. A folder below the home
-// is written as ~/PATH, because the home has another name for other people.
-func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
+// HiddenTools returns the folders that a native sandbox does not show: of these, and of programs in these shell lines. A folder below
+// the home is written as ~/PATH, because the home has another name for other people.
+func (a *App) HiddenTools(c config.Config, lines []string, folders ...string) (out []string) {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
 		return nil
 	}
@@ -28,6 +28,9 @@ func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
 		if !slices.Contains(out, dir) {
 			out = append(out, dir)
 		}
+	}
+	for _, dir := range folders {
+		hide(dir)
 	}
 	for _, program := range toolchain.Programs(lines) {
 		found := a.LookPath(program)

@@ -45,6 +45,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	}
 	c.Tools = toolchain.Image(proposals)
 	allowed := said("allow") || said("allow-private")
+	var folders []string
 	asked := map[string]bool{} // several folders may use the same tool
 	for _, p := range proposals {
 		if !said("setup") {
@@ -73,13 +74,13 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 		for _, name := range s.Secret {
 			a.UI.Warn(p.Tool + " uses an address with a password, which ralph does not copy: pass it on with agent-env: [" + name + "]")
 		}
-		c.Env = append(c.Env, s.Env...)
+		c.Env, folders = append(c.Env, s.Env...), append(folders, s.Folders...)
 	}
 	if !allowed && compose.Isolates(c.Sandbox) {
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
-	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
+	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate), folders...)
 	return nil
 }
 
