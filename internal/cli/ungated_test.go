@@ -78,11 +78,12 @@ func TestAgentThatIsAPathToNothing(t *testing.T) {
 func TestSlipInAnIssuesFields(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\nstate: open\npriorty: 1\nstage: beta\n---\n# Add a file\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\nstate: open\npriorty: 1\nstage: beta\ntitel: Add a file\n---\n")
 	m.commit(t)
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--dry-run")
-	if got.status != 0 || !strings.HasPrefix(got.stdout, "Would work, in this order:\n") || strings.Count(got.stderr, "warning") != 1 ||
-		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is not a field that ralph knows; did you mean priority?") {
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "Would work, in this order:\n") || strings.Count(got.stderr, "warning") != 2 ||
+		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is not a field that ralph knows; did you mean priority?") ||
+		!strings.Contains(got.stderr, "one.md:6: \"titel\" is not a field that ralph knows; did you mean title?") {
 		t.Errorf("%+v", got)
 	}
 	got = m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--max-iterations=1")

@@ -74,15 +74,15 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// fieldErrors returns errors for fields whose names resemble a missing field that decides when and whether an issue is worked, and for
+// fieldErrors returns errors for fields whose names resemble a missing field that decides what is worked, when and whether, and for
 // front matter that does not count because of empty lines above it.
 func (f frontMatter) fieldErrors() (errs []error) {
-	missing := []string{"labels", "blocked_by", "touches", "state", "priority"}
+	missing := []string{"title", "labels", "blocked_by", "touches", "state", "priority"}
 	for _, v := range f.fields {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == v.name })
 	}
 	for _, v := range f.fields {
-		if slices.Contains([]string{"title", "author", "assignee", "assignees", "milestone", "created"}, v.name) {
+		if slices.Contains([]string{"author", "assignee", "assignees", "milestone", "created"}, v.name) {
 			continue
 		}
 		if meant := nearest.To(v.name, missing); meant != "" {
