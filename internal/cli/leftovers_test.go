@@ -26,3 +26,16 @@ func TestDoctorNamesWhatWasPutAside(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Doctor reports a remote that is not available once, and names the remote once.
+func TestDoctorReportsARemoteOnce(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	m.git(t, "remote", "add", "origin", m.root+"/gone")
+	got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true")
+	want := "fail  claims        remote is not available: origin: git ls-remote: 'ROOT/gone' does not appear to be a git repository\n"
+	if !strings.Contains(got.stdout, want) || strings.Count(got.stdout, "remote is not available") != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -93,6 +93,7 @@ type doctor struct {
 	findings  []tracker.Finding
 	status    int    // exit status of a failed check; 0: exit.Failed
 	tokenless bool   // the forge's missing token was reported
+	away      bool   // the remote that is not available was reported
 	inside    string // the agent's program, which the sandbox needs; empty: unknown
 }
 
@@ -178,7 +179,11 @@ func (d *doctor) claims(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	if err != nil {
-		d.fail("claims", where+": "+err.Error(), cmp.Or(hint.Claims(err), hint.For(err)))
+		text := where + ": " + err.Error()
+		if d.away = errors.Is(err, worktree.ErrRemote); d.away { // which claim it was does not matter, and the error names the remote
+			text = text[max(0, strings.Index(text, worktree.ErrRemote.Error())):]
+		}
+		d.fail("claims", text, cmp.Or(hint.Claims(err), hint.For(err)))
 		return
 	}
 	d.ok("claims", "taken and released "+where)

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -60,7 +61,7 @@ func (d *doctor) room(p *compose.Parts, what, place, fix string) {
 // leftovers reports what is left of dead runs, and how to remove it.
 func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 	found, err := clean.Leftovers(ctx, p)
-	if d.lacksToken(ctx, p, err) {
+	if d.lacksToken(ctx, p, err) || d.away && errors.Is(err, worktree.ErrRemote) {
 		return
 	}
 	if err != nil {
