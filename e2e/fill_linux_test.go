@@ -122,7 +122,7 @@ func TestNoRoomToStart(t *testing.T) {
 	if got := p.end(t); got != 4 {
 		t.Errorf("status %d, want 4: all parked", got)
 	}
-	if out := p.out.String(); strings.Count(out, "less than the 40 MiB that must stay free in ") != 1 || !strings.Contains(out, "state-dir") {
+	if out := p.out.String(); strings.Count(out, "less than 40 MiB is free in ") != 1 || !strings.Contains(out, "state-dir") {
 		t.Errorf("it says:\n%s", out)
 	}
 	if n := len(s.starts(t)); n != 0 || strings.Contains(r.issue(t, key), "ralph:") {

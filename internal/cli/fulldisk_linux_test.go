@@ -140,7 +140,7 @@ func TestRepositoryOnASmallDisk(t *testing.T) {
 	}
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
-	const want, enough = "less than the 1024 MiB that must stay free in ROOT/small/.git", "--min-free-mb=8"
+	const want, enough = "less than 1024 MiB is free in ROOT/small/.git", "--min-free-mb=8"
 	if got := m.run(t, nil, "doctor"); strings.Count(got.stdout, "fail  disk          "+want+"\n") != 1 || strings.Count(got.stdout, "ok    disk") != 1 {
 		t.Errorf("doctor: %+v", got)
 	}
@@ -151,7 +151,7 @@ func TestRepositoryOnASmallDisk(t *testing.T) {
 	if got := m.run(t, nil, work...); got.status != exit.Parked || !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "free some space there") {
 		t.Errorf("work: %+v", got)
 	}
-	if got := m.run(t, nil, append(work, enough)...); got.status != exit.Incomplete || strings.Contains(got.stderr, "must stay free") {
+	if got := m.run(t, nil, append(work, enough)...); got.status != exit.Incomplete || strings.Contains(got.stderr, "MiB is free") {
 		t.Errorf("work with enough: %+v", got)
 	}
 }

@@ -29,9 +29,9 @@ type ShortError struct {
 // Error omits the amount of free space: it changes all the time, and each distinct reason is reported only once.
 func (e *ShortError) Error() string {
 	if e.files {
-		return fmt.Sprintf("room for fewer files than must stay free in %s", e.Place)
+		return fmt.Sprintf("too little room for new files in %s", e.Place)
 	}
-	return fmt.Sprintf("less than the %d MiB that must stay free in %s", e.Floor>>20, e.Place)
+	return fmt.Sprintf("less than %d MiB is free in %s", e.Floor>>20, e.Place)
 }
 
 // checkShort returns an error if there is too little space, or nil.

@@ -178,7 +178,7 @@ func TestGuardCountsFiles(t *testing.T) {
 		fill(t, many.dir+"/"+strings.Repeat("x", i+1), 0)
 	}
 	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 100_000})
-	if short := s.guard.Short(); !s.look() || !strings.Contains(short.Error(), "room for fewer files") {
+	if short := s.guard.Short(); !s.look() || !strings.Contains(short.Error(), "too little room for new files") {
 		t.Fatalf("%v", short)
 	}
 	s.wantEnded(0, big)
