@@ -25,7 +25,7 @@ import (
 )
 
 const fleetLong = `Machines that run "ralph serve --database URL" with the same PostgreSQL database work the same projects together: one plans a
-project, all work its issues, and what a dead one had is worked again by another. See docs/fleet.md.
+project, all work its issues, and another takes over the issues of one that has died. See docs/fleet.md.
 
 The database's address is that of --database, of --database-file, or of ` + config.DatabaseVariable + `: postgres://USER@HOST/NAME. A password is
 better in the file, in ~/.pgpass or in PGPASSWORD than in a flag, which every user of the host can see.`

@@ -337,8 +337,9 @@ func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 	}
 	inside := slices.Contains(compose.Engines(), c.Sandbox) // the agent is in the image then
 	if inside && refusesRoot(a) {
-		next("You are root, but agents in containers do not run as root by default: run ralph as another user, or let ralph copy the files " +
-			"for one with --container-files copy --container-user 1000:1000; both are also keys of your own configuration.")
+		next("You are root, but agents in containers do not run as root by default: run ralph as another user, or add " +
+			"--container-files copy --container-user 1000:1000, so that ralph copies the files for another user; both are also keys of " +
+			"your own configuration.")
 	}
 	if p := c.About.Program; p != "" && !inside && a.LookPath(p) == "" {
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
