@@ -38,7 +38,7 @@ func (Claude) Describe() Description {
 			Hidden:    []string{"CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"},
 			Elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
 			Dir:       ".claude", DirEnv: "CLAUDE_CONFIG_DIR", File: ".credentials.json", Read: claudeLogin,
-			Hint: "run claude once and log in, or set ANTHROPIC_API_KEY",
+			Hint: "run claude once and log in, or set ANTHROPIC_API_KEY to a valid key",
 		},
 		Endpoint: &Endpoint{
 			Name: "anthropic", Upstream: "https://api.anthropic.com", UpstreamEnv: "ANTHROPIC_BASE_URL",

@@ -171,7 +171,7 @@ func TestClaudeFailures(t *testing.T) {
 			failed(`"api_error_status":429,"result":"You've hit your limit"`)...), agents.Ending{ExitCode: 1}, agents.RateLimit, "hit your limit", reset},
 		"an end that can be none":  {failed(`"result":"usage limit reached|17"`), agents.Ending{ExitCode: 1}, agents.RateLimit, "limit", time.Time{}},
 		"no credit":                {failed(`"api_error_status":402,"result":"no credit"`), agents.Ending{ExitCode: 1}, agents.NoCredit, "no credit (the account has no credit left: pay in", time.Time{}},
-		"login refused":            {failed(`"api_error_status":401,"result":"API Error: 401 invalid x-api-key"`), agents.Ending{ExitCode: 1}, agents.Auth, "invalid x-api-key (the login is missing or was refused: run claude once and log in, or set ANTHROPIC_API_KEY)", time.Time{}},
+		"login refused":            {failed(`"api_error_status":401,"result":"API Error: 401 invalid x-api-key"`), agents.Ending{ExitCode: 1}, agents.Auth, "invalid x-api-key (the login is missing or was refused: run claude once and log in, or set ANTHROPIC_API_KEY to a valid key)", time.Time{}},
 		"no credit, as status 400": {failed(`"api_error_status":400,"result":"API Error: 400 Your credit balance is too low to access the Anthropic API."`), agents.Ending{ExitCode: 1}, agents.NoCredit, "pay in", time.Time{}},
 		"no credit, as prose":      {failed(`"result":"Your credit balance is too low"`), agents.Ending{ExitCode: 1}, agents.OtherFailure, "balance", time.Time{}},
 		"too large":                {failed(`"api_error_status":413,"result":"too large"`), agents.Ending{ExitCode: 1}, agents.BadRequest, "too large", time.Time{}},

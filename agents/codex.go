@@ -31,7 +31,7 @@ func (Codex) Describe() Description {
 			Keys:   []Key{{Env: "CODEX_API_KEY"}, {Env: codexKey}},
 			Hidden: []string{"CODEX_ACCESS_TOKEN"},
 			Dir:    ".codex", DirEnv: "CODEX_HOME", File: "auth.json", Read: codexLogin,
-			Hint: "run codex login, or set OPENAI_API_KEY",
+			Hint: "run codex login, or set OPENAI_API_KEY to a valid key",
 		},
 		Endpoint: &Endpoint{
 			Name: "openai", Upstream: "https://api.openai.com/v1", UpstreamEnv: "OPENAI_BASE_URL",

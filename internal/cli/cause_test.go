@@ -27,7 +27,7 @@ func TestSameWordsForACause(t *testing.T) {
 		codex               bool
 	}{
 		"program": {"none", "codex: not found in PATH", "install it where the agent runs, or choose another with --agent or --agent-command", false},
-		"login":   {"native", "agent codex: no login in ROOT/home/.codex/auth.json", "run codex login, or set OPENAI_API_KEY", true},
+		"login":   {"native", "agent codex: no login in ROOT/home/.codex/auth.json", "run codex login, or set OPENAI_API_KEY to a valid key", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

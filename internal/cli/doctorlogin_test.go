@@ -47,7 +47,7 @@ func TestDoctorNamesARefusedLogin(t *testing.T) {
 		}
 	}
 	used("a", 1, &agents.Failure{Class: agents.Auth, Message: "invalid key"})
-	login("warn  login         claude-code, at its latest use: invalid key", "fix: run claude once and log in, or set ANTHROPIC_API_KEY")
+	login("warn  login         claude-code, at its latest use: invalid key", "fix: run claude once and log in, or set ANTHROPIC_API_KEY to a valid key")
 	used("b", 2, &agents.Failure{Class: agents.NoCredit, Message: "balance too low"})
 	login("warn  login         claude-code, at its latest use: balance too low", "fix: "+agents.CreditHint)
 	used("c", 3, nil)
