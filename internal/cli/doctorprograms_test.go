@@ -80,6 +80,11 @@ func TestDoctorSeesTools(t *testing.T) {
 			t.Errorf("no %q in:\n%s", line, got.stdout)
 		}
 	}
+	m.write(t, ".ralph/config.yaml", "allow: [goproxy.invalid]\n")
+	if got := m.run(t, path, args...); !strings.Contains(got.stdout, "fix: ralph trust, if the repository's allow has the host; else --allow goproxy.invalid, or") {
+		t.Errorf("not accepted yet: %+v", got)
+	}
+	m.write(t, ".ralph/config.yaml", "")
 	got = m.run(t, path, append(args, "--sandbox-show", bin, "--allow", "*.goproxy.invalid", "--allow", "goproxy.invalid", "--allow-private", "127.0.0.1:8081")...)
 	for _, line := range lines[1:] {
 		if strings.Contains(got.stdout, line) {

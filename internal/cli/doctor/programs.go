@@ -107,9 +107,12 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 			private := reach.PrivateHost(ctx, address)
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
+			fix := "--" + key + " " + address + ", or " + key + ": [" + address + "] in your configuration"
+			if u := d.app.Untrusted; u != nil && slices.Contains(u.Keys, key) { // the value may be there already
+				fix = u.Command + ", if the repository's " + key + " has the host; else " + fix
+			}
 			if !allowed {
-				d.warn("network", proposal.Tool+" fetches from "+address+
-					", which runs may not reach", "--"+key+" "+address+", or "+key+": ["+address+"] in your configuration")
+				d.warn("network", proposal.Tool+" fetches from "+address+", which runs may not reach", fix)
 			}
 		}
 	}
