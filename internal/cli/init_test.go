@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -237,6 +238,29 @@ func TestInitWizard(t *testing.T) {
 	} {
 		if got := m.run(t, nil, "config", key); got.stdout != want+"\n" {
 			t.Errorf("%s: got %+v, want %q", key, got, want)
+		}
+	}
+}
+
+// Every line of a question fits into 80 columns. The answers are not shown, so a prompt ends a line here.
+func TestInitQuestionsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	for sandbox, last := range map[string]string{"none": "May the agent act", "podman": "Build the image"} {
+		m := newMachine(t)
+		m.write(t, "go.mod", "module x\n")
+		m.write(t, "go.sum", "x\n")
+		got := m.run(t, func(h *compose.Host) {
+			h.Interactive, h.Stdin = true, strings.NewReader("codex\n\n"+sandbox+strings.Repeat("\n", 5))
+			h.Env = append(h.Env, "RALPH_CONTAINER_USER=1000:1000")
+		}, "init")
+		shown := strings.NewReplacer("]: ", "]:\n", "> ", ">\n").Replace(got.stderr)
+		if !strings.Contains(shown, "Where do agents") || !strings.Contains(shown, "Which command fetches") || !strings.Contains(shown, last) {
+			t.Errorf("%s: a question is missing: %s", sandbox, shown)
+		}
+		for line := range strings.Lines(shown) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", sandbox, n, line)
+			}
 		}
 	}
 }

@@ -100,8 +100,9 @@ func TestContainerKeys(t *testing.T) {
 		}
 	}
 	check := m.run(t, change, append([]string{"sandbox", "check", "--sandbox=docker", "--image=ralph:x", "--agent-command=true"}, keys...)...)
-	want := "docker isolates less than the others: the network backend has no allow-list; user ids inside are those of the host; " +
-		"SELinux does not confine it; it has devices of the host (/dev/kvm); commands are in additional groups (kvm); it is started with additional arguments (--cpuset-cpus=0)\n"
+	want := "docker isolates less than the others:\n  - the network backend has no allow-list\n  - user ids inside are those of the host\n" +
+		"  - SELinux does not confine it\n  - it has devices of the host (/dev/kvm)\n  - commands are in additional groups (kvm)\n" +
+		"  - it is started with additional arguments (--cpuset-cpus=0)\n"
 	if !strings.Contains(check.stdout, want) {
 		t.Errorf("check says %s%s", check.stdout, check.stderr)
 	}

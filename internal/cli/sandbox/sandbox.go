@@ -202,10 +202,13 @@ func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider
 	a.UI.Table(rows)
 	for _, d := range list {
 		if d.Weaker != "" {
-			a.UI.Printf("%s isolates less than the others: %s\n", d.Name, d.Weaker)
+			a.UI.Printf("%s isolates less than the others:\n", d.Name)
+			for way := range strings.SplitSeq(d.Weaker, "; ") {
+				a.UI.Printf("%s\n", a.UI.Wrapped("  - "+way, 4))
+			}
 		}
 		if d.Why != "" {
-			a.UI.Printf("%s: %s\n", d.Name, screen.CleanLine(d.Why))
+			a.UI.Printf("%s\n", a.UI.Wrapped(d.Name+": "+screen.CleanLine(d.Why), 2))
 		}
 	}
 	if len(probes) == 0 {

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -95,7 +96,7 @@ func (a *asker) text(ctx context.Context, question, note, byDefault string) (str
 	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + a.ui.PaintErr(screen.Dim, "  "+note) + "\n")
 	shown := "  > "
 	if byDefault != "" {
-		shown = "  [" + byDefault + "] > "
+		shown = screen.WrapLine("  ["+byDefault+"] >", 3, cmp.Or(a.ui.Width(), 80)) + " "
 	}
 	answer, err := a.line(ctx, shown)
 	if err == nil && answer == "" {

@@ -222,7 +222,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 	}
 	if !said("skip-permissions") && !named && !compose.Isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
-		if c.SkipPermissions, err = ask.yes(ctx, question, "otherwise it can do little unattended"); err != nil {
+		if c.SkipPermissions, err = ask.yes(ctx, question, "if not, it can do little"); err != nil {
 			return false, err
 		}
 	}
@@ -230,7 +230,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 		return false, err
 	}
 	if proposed := c.Setup; len(proposed) > 0 && !said("setup") {
-		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds what the project depends on?", proposed); err != nil {
+		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds the dependencies?", proposed); err != nil {
 			return false, err
 		}
 		if !slices.Equal(c.Setup, proposed) {
@@ -243,7 +243,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 		}
 	}
 	if buildable(a, *c) {
-		build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
+		build, err = ask.yes(ctx, "Build the image for agents and checks now?", "downloads a base and the agent")
 	}
 	return build, err
 }
@@ -302,7 +302,7 @@ func sandboxOptions(a *compose.App) []option {
 		o := option{name: name}
 		switch {
 		case name == "auto":
-			o.note = "native; if that does not work here, ralph stops and uses no weaker one"
+			o.note = "native; ralph stops if that does not work: it uses no weaker one"
 		case name == "native":
 			o.note = "on this host, in namespaces: needs no engine and no image"
 		case name == "docker", name == "podman":
