@@ -57,8 +57,8 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 		return err
 	}
 	for _, c := range all {
-		if c.Branch == ref {
-			return fmt.Errorf("the branch is checked out in %s", c.Dir)
+		if c.Has(ref) {
+			return c.Held(ref)
 		}
 	}
 	trees, err := r.Trees(ctx)

@@ -53,7 +53,7 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 			continue
 		}
 		if has, err := span.Absorbed(ctx, repo.Git(), base.Commit, []string{at}); err != nil || !has[at] {
-			return base, tip, cmp.Or(err, InTheWay(ctx, repo, base, at))
+			return base, tip, cmp.Or(err, repo.CheckMerge(ctx, base), InTheWay(ctx, repo, base, at))
 		}
 	}
 	if here+remote == "" {

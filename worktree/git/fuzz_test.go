@@ -28,10 +28,8 @@ func FuzzValidRef(f *testing.F) {
 
 func FuzzParsers(f *testing.F) {
 	f.Add("aaa commit 14\ntree x\n\nhello\n\nbbb missing\n")
-	f.Add("worktree /a\x00HEAD x\x00branch refs/heads/main\x00\x00worktree /b\x00locked why\x00\x00")
 	f.Add("fatal: \x1b[31mno\n")
 	f.Fuzz(func(t *testing.T, out string) {
-		parseCheckouts(out)
 		_ = parseObjects(bufio.NewReader(strings.NewReader(out)), func(o Object, content io.Reader) error {
 			if n, _ := io.Copy(io.Discard, content); n > o.Size {
 				t.Errorf("%d bytes of %d", n, o.Size)

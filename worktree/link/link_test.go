@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -71,7 +72,7 @@ func TestMake(t *testing.T) {
 			if have := content(t, ours.Dir, ".git"); have != "gitdir: "+ours.GitDir+"\n" {
 				t.Errorf(".git is %q", have)
 			}
-			all, err := g.Checkouts(t.Context())
+			all, err := checkout.List(t.Context(), g)
 			if err != nil || len(all) != 3 || all[1].Dir != ours.Dir || all[1].Reason != "why" || (all[1].Branch != ours.Head) != c.detached {
 				t.Errorf("git lists %+v, %v", all, err)
 			}

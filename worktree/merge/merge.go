@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
@@ -34,9 +35,8 @@ type Repo struct {
 	State  string     // ralph's state folder
 	Temp   string     // folder for temporary files
 	Runs   string     // folder of the worktrees of runs
-	// Checkouts lists the worktrees that git knows of, GitDir finds the git directory of one.
-	Checkouts func(context.Context) ([]git.Checkout, error)
-	GitDir    func(dir string) (string, error)
+	// Checkouts lists the worktrees that git knows of.
+	Checkouts func(context.Context) ([]checkout.Checkout, error)
 }
 
 // Into merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then it
@@ -48,12 +48,12 @@ func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (com
 	if _, err := r.expectTip(ctx, b, b.Commit); err != nil {
 		return "", err
 	}
-	checkoutDir, err := r.checkoutOf(ctx, b.Ref)
-	if err != nil {
-		return "", err
-	}
 	if merged, err := r.Git.Contains(ctx, b.Commit, tip); err != nil || merged {
 		return b.Commit, err
+	}
+	place, err := r.checkoutOf(ctx, b.Ref)
+	if err != nil {
+		return "", err
 	}
 	commit = tip
 	forward, err := r.Git.Contains(ctx, tip, b.Commit)
@@ -65,10 +65,10 @@ func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (com
 			return "", err
 		}
 	}
-	if checkoutDir == "" {
+	if place.Dir == "" {
 		return commit, r.Git.MoveRefs(ctx, git.Edit{Ref: b.Ref, New: commit, Old: b.Commit})
 	}
-	return commit, r.advance(ctx, checkoutDir, b, commit, tip)
+	return commit, r.advance(ctx, place, b, commit, tip)
 }
 
 // expectTip returns the commit of the branch, and git.ErrMoved if it is none of the expected ones.
@@ -84,24 +84,32 @@ func (r Repo) expectTip(ctx context.Context, b record.Base, expected ...string) 
 	return at, nil
 }
 
-// checkoutOf returns the only checkout that has the branch checked out, or "".
-func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
+// Check fails if Into would refuse because of a checkout that has the branch.
+func (r Repo) Check(ctx context.Context, b record.Base) error {
+	_, err := r.checkoutOf(ctx, b.Ref)
+	return err
+}
+
+// checkoutOf returns the only checkout that has the branch checked out, or a zero one. It fails with a [*checkout.HeldError]
+// while a rebase or bisection of the branch is unfinished: its end would move the branch back.
+func (r Repo) checkoutOf(ctx context.Context, ref string) (found checkout.Checkout, err error) {
 	all, err := r.Checkouts(ctx)
 	if err != nil {
-		return "", err
+		return found, err
 	}
-	found := ""
 	for _, c := range all {
 		switch {
-		case c.Branch != ref:
+		case !c.Has(ref):
+		case c.Begun[ref] != "":
+			return found, c.Held(ref)
 		case filepath.Dir(c.Dir) == r.Runs:
-			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach",
+			return found, fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach",
 				c.Dir, git.Quote(c.Dir))
-		case found != "":
-			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach",
-				found, c.Dir, git.Quote(c.Dir))
+		case found.Dir != "":
+			return found, fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach",
+				found.Dir, c.Dir, git.Quote(c.Dir))
 		default:
-			found = c.Dir
+			found = c
 		}
 	}
 	return found, nil
@@ -115,8 +123,8 @@ func (r Repo) makeMergeCommit(ctx context.Context, b record.Base, tip, message s
 	}
 	if conflicts != "" {
 		command := fmt.Sprintf("git -C %s merge %s", git.Quote(r.Top), tip)
-		if place, err := r.checkoutOf(ctx, b.Ref); err == nil && place != "" {
-			command = fmt.Sprintf("git -C %s merge %s", git.Quote(place), tip)
+		if place, err := r.checkoutOf(ctx, b.Ref); err == nil && place.Dir != "" {
+			command = fmt.Sprintf("git -C %s merge %s", git.Quote(place.Dir), tip)
 		} else {
 			command = fmt.Sprintf("git -C %s switch %s && %s", git.Quote(r.Top), git.Quote(b.Name), command)
 		}
@@ -132,13 +140,13 @@ func (r Repo) makeMergeCommit(ctx context.Context, b record.Base, tip, message s
 // advance moves the branch together with its checkout. Git refuses before any change if a changed or untracked file is in
 // the way. Git moves the branch after the files, so that a crash leaves a checkout ahead of its branch, not one that would
 // revert the branch. advance ignores cancellation of ctx.
-func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, tip string) error {
-	gitDir, err := r.GitDir(dir)
-	if err != nil {
-		return err
+func (r Repo) advance(ctx context.Context, place checkout.Checkout, b record.Base, commit, tip string) error {
+	dir := place.Dir
+	if place.GitDir == "" {
+		return fmt.Errorf("the git directory of the checkout %s is not known; check: git worktree list", dir)
 	}
 	ctx = context.WithoutCancel(ctx)
-	g, err := git.New(r.State).ShareCache(r.Git).Pin(gitDir, r.Common, dir).WithIdent(ctx)
+	g, err := git.New(r.State).ShareCache(r.Git).Pin(place.GitDir, r.Common, dir).WithIdent(ctx)
 	if err != nil {
 		return err
 	}

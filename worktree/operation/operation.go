@@ -74,11 +74,11 @@ func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 	if op == Conflict {
 		return unendedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.end()))
 	}
-	return unendedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.end()))
+	return unendedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.End()))
 }
 
-// end returns the command that ends the operation.
-func (o Operation) end() string {
+// End returns the command that ends the operation.
+func (o Operation) End() string {
 	switch o {
 	case Bisect:
 		return "git bisect reset"

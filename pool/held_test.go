@@ -1,0 +1,65 @@
+package pool_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// rebase begins a rebase of the last two commits in the user's checkout, which stops at the first.
+func (f *fixture) rebase() {
+	f.git(f.repo, "-c", "sequence.editor=sed -i 1s/pick/edit/", "rebase", "-q", "-i", "HEAD~2")
+}
+
+// While the user rebases the base branch, a merge waits, and one that a person asks for is refused.
+func TestMergeDuringARebase(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Publish, f.Config.Run.Base = journal.PublishMerge, "main"
+	f.commit2()
+	f.issue("a")
+	f.onStage(journal.StagePublish, func(journal.Record) { f.rebase() })
+	at := f.git(f.repo, "rev-parse", "main")
+	r, err := f.pool().Work(t.Context(), "a")
+	const why = "the rebase of branch main has not ended in "
+	if r.Deferred == nil || !strings.HasPrefix(err.Error(), "stage publish is left to the next sweep: ") || !strings.Contains(err.Error(), why) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	f.onStage("", nil)
+	if now := f.git(f.repo, "rev-parse", "main"); now != at || strings.Contains(f.text("a"), "state: closed") {
+		t.Errorf("main was %s and is %s; the issue:\n%s", at, now, f.text("a"))
+	}
+	f.git(f.repo, "rebase", "--abort")
+	if r := f.sweep(t.Context()); len(r.Runs) != 1 || !strings.Contains(f.text("a"), "state: closed") || !f.exists("a.txt") {
+		t.Errorf("after the rebase: %+v; the issue:\n%s", r, f.text("a"))
+	}
+	f.clean()
+
+	f.issue("b")
+	f.Config.Run.Publish = journal.PublishBranch
+	f.one("b")
+	before := f.text("b")
+	f.rebase()
+	if _, err := f.pool().Merge(t.Context(), "b"); !errors.Is(err, worktree.ErrUnended) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+	if len(f.runs("b")) != 1 || f.text("b") != before {
+		t.Errorf("%d runs; the issue says:\n%s", len(f.runs("b")), f.text("b"))
+	}
+	f.git(f.repo, "rebase", "--abort")
+	if r, err := f.pool().Merge(t.Context(), "b"); err != nil || !r.Closed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	f.clean()
+}
+
+// commit2 makes two commits of the user's.
+func (f *fixture) commit2() {
+	for _, text := range []string{"one\n", "two\n"} {
+		f.write("mine", text)
+		f.commit("mine " + text)
+	}
+}
