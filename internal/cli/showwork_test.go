@@ -179,3 +179,25 @@ func TestDiscardedWorkStaysOnAnotherBranch(t *testing.T) {
 	}
 	m.git(t, "rev-parse", "--verify", "refs/heads/bots/one")
 }
+
+// TestShowWhileTheBranchIsCheckedOut checks that the run's own base counts while its branch is checked out to be looked at.
+func TestShowWhileTheBranchIsCheckedOut(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# One\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo new >f; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", m.repo, "switch", "--quiet", "ralph/one").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := m.run(t, nil, "show", "one"); got.status != 0 || !strings.Contains(got.stdout, "ralph/one has 1 commit that master lacks\n") || strings.Contains(got.stdout, "ralph clean") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, "diff", "one"); got.status != 0 || !strings.HasSuffix(got.stdout, "+new\n") {
+		t.Errorf("%+v", got)
+	}
+}

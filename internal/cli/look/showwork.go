@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/commits"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -43,16 +44,19 @@ type ShownRunData struct {
 
 // workOf finds the work of the issue whose latest run is s.
 func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error) {
-	base, err := p.FindBase(ctx)
+	on, err := p.FindBase(ctx)
+	if err == nil && s.Base != "" && base.Foreign(on, p.Base, p.BranchPrefix) != nil { // a run's branch is checked out to be looked at
+		on, err = p.Repo.Base(ctx, s.Base)
+	}
 	if err != nil {
 		return WorkData{}, err
 	}
 	issue := present(ctx, p, s)
 	if s.Kind == journal.KindIssue && !issue.Open {
-		base, _ = OnRemote(ctx, p, base)
+		on, _ = OnRemote(ctx, p, on)
 	}
-	base = begunOn(ctx, p, base, s.Record.State)
-	branches, err := p.Repo.Branches(ctx, base)
+	on = begunOn(ctx, p, on, s.Record.State)
+	branches, err := p.Repo.Branches(ctx, on)
 	if err != nil {
 		return WorkData{}, err
 	}
@@ -72,10 +76,10 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 		}
 	}
 	w := WorkData{
-		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", Empty: s.Commits == 0,
+		Branch: at.Name, Base: on.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
+		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: on.Commit, Running: s.State == "running", Empty: s.Commits == 0,
 	}
-	read(ctx, p, base, &w)
+	read(ctx, p, on, &w)
 	return w, nil
 }
 
