@@ -63,3 +63,31 @@ func (f *fixture) commit2() {
 		f.commit("mine " + text)
 	}
 }
+
+// A branch that the user checks out during the run stays where it is, and the run waits until it is free. Nothing moves under
+// the user's index and files.
+func TestBranchIsCheckedOutDuringTheRun(t *testing.T) {
+	t.Parallel()
+	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishNone} {
+		f := newFixture(t, "")
+		f.Config = f.config(`env -u GIT_DIR -u GIT_WORK_TREE git -C '` + f.repo + `' switch -q ralph/a; ` + commits)
+		f.Config.Run.Sandboxes, f.Config.Run.Base, f.Config.Run.Publish = newBindingProvider(nil), "main", publish
+		f.issue("a")
+		at := f.git(f.repo, "rev-parse", "main")
+		r, err := f.pool().Work(t.Context(), "a")
+		if r.Deferred == nil || !strings.Contains(err.Error(), "branch ralph/a is checked out in "+f.repo+"; free it with: git ") {
+			t.Errorf("%s: %+v, %v", publish, r, err)
+		}
+		if now := f.git(f.repo, "rev-parse", "HEAD"); now != at || f.git(f.repo, "status", "--porcelain") != "" {
+			t.Errorf("%s: HEAD was %s and is %s", publish, at, now)
+		}
+		if work := f.git(f.repo, "rev-parse", "refs/ralph/work/a"); work != r.Record.Tip || work == at {
+			t.Errorf("%s: the commits are not kept: %s", publish, work)
+		}
+		f.git(f.repo, "switch", "-q", "main")
+		if r := f.one(); r.Verdict.Outcome != journal.Succeeded || f.git(f.repo, "rev-parse", "ralph/a") != r.Tip {
+			t.Errorf("%s: %+v", publish, r.Verdict)
+		}
+		f.clean()
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/start"
 )
 
 // Add makes the worktree. If the branch, here or on the remote, already has commits that Base lacks, the run continues from
@@ -128,79 +129,14 @@ func (t *Tree) planStart(ctx context.Context) ([]git.Edit, error) {
 			return nil, err
 		}
 	}
-	start, err := r.pickStart(ctx, s, refs, remote)
+	p := start.Planner{Git: r.git, Names: r.refNames, Spec: s, Refs: refs, Remote: remote}
+	at, err := p.Pick(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, refs[r.refNames.Work(s.Key)]
+	t.rec.Start, t.rec.Lease, t.rec.Earlier = at, remote, refs[r.refNames.Work(s.Key)]
 	if t.rec.RemoteConfig, err = r.remote.ConfigDigest(ctx); err != nil {
 		return nil, err
 	}
-	return r.startEdits(ctx, s, refs, remote, start)
-}
-
-// pickStart returns the commit at which the run starts.
-func (r *Repo) pickStart(ctx context.Context, s Spec, refs map[string]string, remote string) (string, error) {
-	if s.Fresh {
-		return s.Base.Commit, nil
-	}
-	start := refs[refname.Branch(s.Branch)]
-	if remote != "" && remote != start {
-		newer, err := r.remoteIsNewer(ctx, s.Key, refs, start, remote)
-		if err != nil {
-			return "", err
-		}
-		if newer {
-			start = remote
-		}
-	}
-	if start == "" {
-		return s.Base.Commit, nil
-	}
-	merged, err := r.git.Contains(ctx, s.Base.Commit, start)
-	if err == nil && !merged && s.Without != "" {
-		merged, err = r.git.Holds(ctx, start, s.Without)
-	}
-	if err != nil || merged {
-		return s.Base.Commit, err
-	}
-	return start, nil
-}
-
-// remoteIsNewer reports whether the run continues from the remote branch. If both branches have their own commits, the
-// remote one wins, because people see that one, unless its tip was here before and was replaced, for example by a rebase.
-func (r *Repo) remoteIsNewer(ctx context.Context, key string, refs map[string]string, local, remote string) (bool, error) {
-	if local == "" {
-		return true, nil
-	}
-	if remote == refs[r.refNames.Work(key)] || refs[r.refNames.Old(key, remote)] == remote {
-		return false, nil
-	}
-	behind, err := r.git.Contains(ctx, local, remote)
-	return !behind, err
-}
-
-// startEdits returns the updates that move the branch and the work ref to start, and keep the tips not contained in it.
-func (r *Repo) startEdits(ctx context.Context, s Spec, refs map[string]string, remote, start string) ([]git.Edit, error) {
-	var edits []git.Edit
-	kept := map[string]bool{}
-	for _, tip := range []string{refs[refname.Branch(s.Branch)], refs[r.refNames.Work(s.Key)], remote} {
-		if tip == "" || kept[tip] {
-			continue
-		}
-		contained, err := r.git.Contains(ctx, start, tip)
-		if err != nil {
-			return nil, err
-		}
-		if !contained {
-			kept[tip] = true
-			edits = append(edits, git.Edit{Ref: r.refNames.Old(s.Key, tip), New: tip, Any: true})
-		}
-	}
-	for _, ref := range []string{refname.Branch(s.Branch), r.refNames.Work(s.Key)} {
-		if refs[ref] != start {
-			edits = append(edits, git.Edit{Ref: ref, New: start, Old: refs[ref]})
-		}
-	}
-	return edits, nil
+	return p.Edits(ctx, at)
 }

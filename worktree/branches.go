@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 	if err != nil {
 		return err
 	}
-	if at := cmp.Or(refs[ref], refs[r.refNames.Work(key)]); at != tip {
+	if at := branch.Tip(r.refNames, refs, ref, key); at != tip {
 		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
 	}
 	all, err := r.checkouts(ctx)

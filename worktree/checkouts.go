@@ -46,3 +46,37 @@ func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 	}
 	return nil
 }
+
+// heldElsewhere fails with a [*checkout.HeldError] if a checkout other than the tree's own has the branch.
+func (t *Tree) heldElsewhere(ctx context.Context) error {
+	return checkout.Elsewhere(t.repo.git, refname.Branch(t.Spec().Branch), t.record().GitDir, func() ([]checkout.Checkout, error) {
+		return t.repo.checkouts(ctx)
+	})
+}
+
+// MoveBranch moves the branch to the last imported commit if an import had to leave it. It fails with a [*checkout.HeldError] while
+// another checkout has the branch, and with ErrMoved if the user has moved it meanwhile.
+func (t *Tree) MoveBranch(ctx context.Context) error {
+	s := t.Spec()
+	return t.repo.locked(ctx, s.Key, "move the branch to "+t.repo.refNames.Work(s.Key), func() error {
+		refs, err := t.readRefs(ctx)
+		if err != nil || s.Detached || refs.branch == "" || refs.work == "" || refs.branch == refs.work {
+			return err
+		}
+		if err := t.heldElsewhere(ctx); err != nil {
+			return err
+		}
+		if !refs.left {
+			return fmt.Errorf("%w: branch %s is at %s; the commits of the run are at %s", ErrMoved, s.Branch, git.Short(refs.branch), git.Short(refs.work))
+		}
+		sp, err := t.readSpan(ctx, refs.work)
+		if err != nil {
+			return err
+		}
+		edits, err := t.tipEdits(ctx, sp, refs, t.record().Replaced)
+		if err != nil {
+			return err
+		}
+		return t.repo.git.MoveRefs(ctx, edits...)
+	})
+}

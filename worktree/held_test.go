@@ -53,3 +53,85 @@ func TestMergeDuringARebase(t *testing.T) {
 		}
 	}
 }
+
+// An import leaves a branch that the user has checked out during the run: otherwise the user's next commit would revert the
+// work. The branch moves once it is free, at the end of the run or in the next one.
+func TestImportIntoABranchThatIsCheckedOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ begin, end, state string }{
+		"switch":          {"git switch -q ralph/1", "git switch -q main", "is checked out in "},
+		"linked worktree": {"git worktree add -q ../side ralph/1", "git worktree remove ../side", "is checked out in "},
+		"rebase":          {"git worktree add -q ../side ralph/1; cd ../side; git -c sequence.editor='sed -i 1s/pick/edit/' rebase -q -i main", "git worktree remove ../side", "has not ended in "},
+	} {
+		for _, nextRun := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				before := f.branchWith("1", "one", "1")
+				s := f.spec("1", "second")
+				s.Private = true
+				tree := f.addSpec(s)
+				f.sh(f.dir, "sh", "-ec", c.begin)
+				for i, text := range []string{"x", "y"} {
+					f.agent(tree, "echo "+text+" >two; git add two; git commit -qm two")
+					got := f.imported(tree)
+					if len(got.Commits) != i+2 || f.ref("refs/ralph/work/1") != got.Tip || f.ref("refs/heads/ralph/1") != before {
+						t.Errorf("work %s, branch %s; imported %+v", f.ref("refs/ralph/work/1"), f.ref("refs/heads/ralph/1"), got)
+					}
+				}
+				tip := f.ref("refs/ralph/work/1")
+				if err := tree.MoveBranch(t.Context()); err == nil || !strings.Contains(err.Error(), c.state) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%v", err)
+				}
+				if _, err := tree.Rebase(t.Context(), f.base()); err == nil || !strings.Contains(err.Error(), c.state) {
+					t.Errorf("rebase: %v", err)
+				}
+				if nextRun {
+					f.remove(tree)
+					if _, err := f.repo.Add(t.Context(), f.spec("1", "third")); err == nil || !strings.Contains(err.Error(), c.state) {
+						t.Errorf("the next run: %v", err)
+					}
+				}
+				if err := f.repo.Drop(t.Context(), "1", tip); err == nil {
+					t.Error("dropped")
+				}
+				if all, err := f.repo.Branches(t.Context(), f.base()); err != nil || len(all) != 1 || all[0].Tip != tip || all[0].Ahead != 3 {
+					t.Errorf("listed %+v, %v", all, err)
+				}
+				f.sh(f.dir, "sh", "-ec", c.end)
+				if nextRun {
+					if next := f.add("1", "fourth"); next.Start() != tip {
+						t.Errorf("the next run starts at %s, want %s", next.Start(), tip)
+					}
+				} else if err := tree.MoveBranch(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if at, old := f.ref("refs/heads/ralph/1"), f.ref("refs/ralph/old"); at != tip || old != "" {
+					t.Errorf("branch %s, want %s; old tips %q", at, tip, old)
+				}
+			})
+		}
+	}
+}
+
+// A branch that the user has moved stays as it is.
+func TestLeaveABranchThatTheUserHasMoved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.branchWith("1", "one", "1")
+	s := f.spec("1", "second")
+	s.Private = true
+	tree := f.addSpec(s)
+	f.git("switch", "-q", "ralph/1")
+	mine := f.commit(f.dir, "mine", "x", "mine")
+	f.agent(tree, "echo x >two; git add two; git commit -qm two")
+	got := f.imported(tree)
+	f.git("switch", "-q", "main")
+	if err := tree.MoveBranch(t.Context()); !errors.Is(err, ErrMoved) || f.ref("refs/heads/ralph/1") != mine || f.ref("refs/ralph/work/1") != got.Tip {
+		t.Errorf("%v", err)
+	}
+	f.remove(tree)
+	if next := f.add("1", "third"); next.Start() != mine || f.ref("refs/ralph/old/1/"+got.Tip[:12]) != got.Tip {
+		t.Errorf("the next run starts at %s, want %s", next.Start(), mine)
+	}
+}

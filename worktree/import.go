@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
@@ -195,14 +196,28 @@ func (t *Tree) moveKeyRefs(ctx context.Context, f foundWork, refs treeRefs) (Imp
 	return result, err
 }
 
-// tipEdits returns the updates that move branch and work ref to the span's tip, and keep old tips that it does not replace.
+// tipEdits returns the updates that move branch and work ref to the span's tip, and keep old tips that it does not replace. A
+// branch that another checkout has stays: its index and files would revert the new commits. MoveBranch moves it later.
 func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replaced string) ([]git.Edit, error) {
 	s := t.Spec()
 	var edits []git.Edit
-	kept := ""
+	kept, held := "", (*checkout.HeldError)(nil)
+	if refs.branch != "" && refs.branch != sp.Tip {
+		if err := t.heldElsewhere(ctx); err != nil && !errors.As(err, &held) {
+			return nil, err
+		}
+	}
 	for _, move := range []git.Edit{{Ref: t.repo.refNames.Work(s.Key), Old: refs.work}, {Ref: refname.Branch(s.Branch), Old: refs.branch}} {
 		if move.Old == sp.Tip {
 			continue
+		}
+		if isBranch := move.Ref == refname.Branch(s.Branch); isBranch && held != nil {
+			if refs.branch == refs.work { // otherwise it is marked already, or the user has moved it
+				edits = append(edits, git.Edit{Ref: t.repo.refNames.Left(s.Key, refs.branch), New: refs.branch, Any: true})
+			}
+			continue
+		} else if isBranch && refs.left {
+			edits = append(edits, git.Edit{Ref: t.repo.refNames.Left(s.Key, refs.branch), Old: refs.branch})
 		}
 		edits = append(edits, git.Edit{Ref: move.Ref, New: sp.Tip, Old: move.Old})
 		if move.Old == "" || move.Old == kept || move.Old == replaced {

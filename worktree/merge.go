@@ -2,11 +2,8 @@ package worktree
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/filelock"
-	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
@@ -23,25 +20,9 @@ func (r *Repo) merger() merge.Repo {
 }
 
 // CheckMerge fails, as Merge would, if a checkout keeps the base branch from being moved, such as by a rebase of the branch.
-func (r *Repo) CheckMerge(ctx context.Context, base Base) error {
-	if err := r.merger().Check(ctx, base); err != nil {
-		return fmt.Errorf("merge into %s: %w", base.Name, err)
-	}
-	return nil
-}
+func (r *Repo) CheckMerge(ctx context.Context, base Base) error { return r.merger().Check(ctx, base) }
 
 // Merge merges tip into the base branch; see [merge.Repo.Into]. The caller holds the lock of LockMerges.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {
-	switch {
-	case !strings.HasPrefix(base.Ref, git.Heads):
-		err = fmt.Errorf("%w: it is not a branch of this repository", ErrNoBase)
-	case !git.IsObject(tip) || !git.IsObject(base.Commit):
-		err = fmt.Errorf("%q and %q have to be full names of commits", base.Commit, tip)
-	default:
-		commit, err = r.merger().Into(ctx, base, tip, message)
-	}
-	if err != nil {
-		return "", fmt.Errorf("merge into %s: %w", base.Name, err)
-	}
-	return commit, nil
+	return r.merger().Into(ctx, base, tip, message)
 }

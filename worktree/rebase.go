@@ -55,6 +55,9 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 	if err != nil {
 		return "", err
 	}
+	if err := t.heldElsewhere(ctx); err != nil {
+		return "", err
+	}
 	oldTip := refs.tip(t.Start())
 	m, err := t.replayOnto(ctx, newBase, oldTip, former)
 	if err != nil {

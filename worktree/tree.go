@@ -102,18 +102,22 @@ func (t *Tree) saveRecord(change func(*record.Record), durable bool) error {
 }
 
 // treeRefs are the commits of a key's refs; "" if a ref does not exist.
-type treeRefs struct{ branch, work, wip string }
+type treeRefs struct {
+	branch, work, wip string
+	left              bool // the branch was left behind work
+}
 
 // tip returns the last commit that is known to be imported.
 func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.branch, start) }
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 	s, n := t.Spec(), t.repo.refNames
-	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
+	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key), n.Olds(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
-	return treeRefs{branch: all[refname.Branch(s.Branch)], work: all[n.Work(s.Key)], wip: all[n.WIP(s.Key)]}, nil
+	at := all[refname.Branch(s.Branch)]
+	return treeRefs{branch: at, work: all[n.Work(s.Key)], wip: all[n.WIP(s.Key)], left: at != "" && all[n.Left(s.Key, at)] == at}, nil
 }
 
 // readSpan lists the commits from the base to tip.

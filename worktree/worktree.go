@@ -13,6 +13,7 @@
 //	refs/ralph/wip/<key>        uncommitted changes, saved as a commit
 //	refs/ralph/old/<key>/<sha>  a tip that a later one does not contain
 //	refs/ralph/old/<key>/other-<sha>  what an agent has committed outside of its branch
+//	refs/ralph/old/<key>/left-<sha>  where the branch was left because it was checked out, while the work ref went on
 //	refs/ralph/claims/<key>     the claim; on the remote where there is one
 package worktree
 

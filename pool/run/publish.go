@@ -44,7 +44,10 @@ func (x *execution) publishesOutward(s journal.State) bool {
 // publish publishes the commits and then removes sandbox and worktree. The commits are safe on ralph's refs. The verdict does not
 // change after this stage.
 func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
-	s, err := x.publishCommits(ctx, s)
+	s, err := x.moveBranch(ctx, s)
+	if err == nil {
+		s, err = x.publishCommits(ctx, s)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -56,6 +59,24 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 		}
 	}
 	return x.dropScratch(ctx, s), nil
+}
+
+// moveBranch moves the branch to the commits if it was checked out when they were imported. While it still is, the run waits.
+func (x *execution) moveBranch(ctx context.Context, s journal.State) (journal.State, error) {
+	if s.Published != "" || s.Facts.Cut != "" || x.space == nil || x.space.Tree == nil {
+		return s, nil // the next run begins at commits that the branch lacks
+	}
+	err := x.space.Tree.MoveBranch(ctx)
+	moved, merges := errors.Is(err, worktree.ErrMoved), x.run.Settings.Publish == journal.PublishMerge
+	switch {
+	case err == nil || moved && merges:
+		return s, nil
+	case !moved && s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue && x.claim.Held() && ctx.Err() == nil:
+		return x.handleFault(s, err)
+	case moved || x.publishable(s):
+		return x.handlePublishError(ctx, s, err)
+	}
+	return x.warn(s, err), nil
 }
 
 // dropScratch removes a scratch branch if the base has its commits.

@@ -27,6 +27,16 @@ type Branch struct {
 	Tree   string // path of the key's worktree, if one exists
 }
 
+// Tip returns the tip of a key's branch. If there is none, or if it was left behind because it was checked out, Tip returns the
+// last imported commit. The refs include the branch, the work ref and the old tips.
+func Tip(n refname.Names, refs map[string]string, branch, key string) string {
+	at, work := refs[branch], refs[n.Work(key)]
+	if at == "" || work != "" && refs[n.Left(key, at)] == at {
+		return work
+	}
+	return at
+}
+
 // Tree is a worktree: its folder, key and branch.
 type Tree struct{ Dir, Key, Branch string }
 
@@ -56,7 +66,7 @@ func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]B
 
 // all collects the branches by key from refs and worktrees.
 func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) {
-	refs, err := l.Git.Refs(ctx, l.Names.Branches, l.Names.Works(), l.Names.WIPs())
+	refs, err := l.Git.Refs(ctx, l.Names.Branches, l.Names.Works(), l.Names.WIPs(), l.Names.AllOlds())
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +79,7 @@ func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) 
 	}
 	for ref, sha := range refs {
 		if key, ok := strings.CutPrefix(ref, l.Names.Branches); ok && refname.CheckKey(key) == nil {
-			of(key).Name, of(key).Tip = strings.TrimPrefix(ref, git.Heads), sha
+			of(key).Name, of(key).Tip = strings.TrimPrefix(ref, git.Heads), Tip(l.Names, refs, ref, key)
 		}
 		if key, ok := strings.CutPrefix(ref, l.Names.WIPs()); ok {
 			of(key).WIP = sha

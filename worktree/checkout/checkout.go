@@ -4,9 +4,13 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -76,6 +80,33 @@ func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
 		}
 	}
 	return all, nil
+}
+
+// Elsewhere fails with a [*HeldError] if another checkout than the one with the git directory own has the branch. Usually no
+// file names the branch, and no git process is started: list is not called.
+func Elsewhere(g git.Runner, ref, own string, list func() ([]Checkout, error)) error {
+	theirs := func(gitDir string) bool {
+		return gitDir != own && mayHave(gitDir, func(have string) bool { return have == ref })
+	}
+	if g.PlainRefs() && !slices.ContainsFunc(append(linkedDirs(g), g.Common()), theirs) {
+		return nil
+	}
+	all, err := list()
+	for _, c := range all {
+		if (c.GitDir == "" || c.GitDir != own) && c.Has(ref) {
+			return c.Held(ref)
+		}
+	}
+	return err
+}
+
+// mayHave reports whether files of a git directory name such a branch.
+func mayHave(gitDir string, matches func(ref string) bool) bool {
+	head, _, err := git.ReadRegular(filepath.Join(gitDir, "HEAD"))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) // an old git's HEAD is a link
+	}
+	return matches(strings.TrimSpace(strings.TrimPrefix(string(head), "ref:"))) || slices.ContainsFunc(slices.Collect(maps.Keys(begun(gitDir))), matches)
 }
 
 // parse parses the output of `git worktree list --porcelain -z`.

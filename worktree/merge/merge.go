@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -45,6 +47,21 @@ type Repo struct {
 // (ErrConflict), or the branch has moved (git.ErrMoved). The message is neutralized, so that it does not act on a forge. A
 // tip that the branch already contains is not an error.
 func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
+	switch {
+	case !strings.HasPrefix(b.Ref, git.Heads):
+		err = fmt.Errorf("%w: it is not a branch of this repository", base.ErrNone)
+	case !git.IsObject(tip) || !git.IsObject(b.Commit):
+		err = fmt.Errorf("%q and %q have to be full names of commits", b.Commit, tip)
+	default:
+		commit, err = r.into(ctx, b, tip, message)
+	}
+	if err != nil {
+		return "", fmt.Errorf("merge into %s: %w", b.Name, err)
+	}
+	return commit, nil
+}
+
+func (r Repo) into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
 	if _, err := r.expectTip(ctx, b, b.Commit); err != nil {
 		return "", err
 	}
@@ -86,8 +103,10 @@ func (r Repo) expectTip(ctx context.Context, b record.Base, expected ...string) 
 
 // Check fails if Into would refuse because of a checkout that has the branch.
 func (r Repo) Check(ctx context.Context, b record.Base) error {
-	_, err := r.checkoutOf(ctx, b.Ref)
-	return err
+	if _, err := r.checkoutOf(ctx, b.Ref); err != nil {
+		return fmt.Errorf("merge into %s: %w", b.Name, err)
+	}
+	return nil
 }
 
 // checkoutOf returns the only checkout that has the branch checked out, or a zero one. It fails with a [*checkout.HeldError]
