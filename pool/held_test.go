@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -90,4 +91,35 @@ func TestBranchIsCheckedOutDuringTheRun(t *testing.T) {
 		}
 		f.clean()
 	}
+}
+
+// An issue whose branch the user has checked out is skipped: the sweep names the checkout, and counts no failure.
+func TestBranchIsCheckedOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Base = "main"
+	f.issue("a")
+	f.one()
+	if err := f.pool().Requeue(t.Context(), "a", "me", tracker.Retry, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.git(f.repo, "switch", "-q", "ralph/a")
+	for range 3 {
+		s := f.sweep(t.Context())
+		if len(s.Runs) != 0 || len(s.Skipped) != 1 || s.Skipped[0].Skip.Code != journal.SkipHeld || !strings.Contains(s.Skipped[0].Skip.Detail, "switch --detach") {
+			t.Fatalf("%d runs; skipped %+v", len(s.Runs), s.Skipped)
+		}
+	}
+	r, err := f.pool().Work(t.Context(), "a")
+	if err != nil || r.Skip == nil || r.Skip.Code != journal.SkipHeld || len(f.runs("a")) != 1 {
+		t.Errorf("named: %+v, %v", r.Skip, err)
+	}
+	if _, err := f.pool().Merge(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "is checked out in ") || len(f.runs("a")) != 1 {
+		t.Errorf("merge: %v", err)
+	}
+	f.git(f.repo, "switch", "-q", "main")
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Facts.Failures != 0 {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
 }

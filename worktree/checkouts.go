@@ -47,6 +47,11 @@ func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 	return nil
 }
 
+// HeldBranches returns the branches of this prefix that checkouts of the user's have, by full ref. Runs cannot use them.
+func (r *Repo) HeldBranches(ctx context.Context, prefix string) (map[string]*checkout.HeldError, error) {
+	return checkout.OfUsers(r.git, refname.Branch(prefix), func() ([]checkout.Checkout, error) { return r.checkouts(ctx) })
+}
+
 // heldElsewhere fails with a [*checkout.HeldError] if a checkout other than the tree's own has the branch.
 func (t *Tree) heldElsewhere(ctx context.Context) error {
 	return checkout.Elsewhere(t.repo.git, refname.Branch(t.Spec().Branch), t.record().GitDir, func() ([]checkout.Checkout, error) {

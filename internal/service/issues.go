@@ -147,7 +147,7 @@ func stateOfSkip(s journal.Skip) IssueState {
 	case journal.SkipAnswer:
 		return IssueNeedsInfo
 	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap,
-		journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy, journal.SkipCap:
+		journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy, journal.SkipCap, journal.SkipHeld:
 		return IssueWaiting
 	}
 	return IssueLeftOut

@@ -21,6 +21,7 @@ type Past struct {
 // WhyNot returns the reason why a claimed issue may no longer be worked; nil if it may.
 func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, keys []string) (*journal.Skip, error) {
 	v := p.newView(keys)
+	v.held, _ = p.Run.Repo.HeldBranches(ctx, p.BranchPrefix) // as in a plan
 	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
 	if past.Finished.Finished {
 		if err := v.addFinished(ctx, issue.Key, past.Finished); err != nil {

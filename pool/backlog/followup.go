@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -49,7 +50,7 @@ func (p *Planner) addFollowUps(ctx context.Context, v view, plan *Plan) (err err
 	for n, f := range list {
 		issue, t := issues[n], v.tally[f.Key]
 		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
-		excluded := p.whyExcluded(issue)
+		excluded := cmp.Or(p.whyExcluded(issue), v.whyHeld(issue.Key))
 		switch {
 		case !issue.Open || issue.HasLabel(p.Run.Labels.NeedsHuman):
 		case t.Asked != nil && !t.Asked.Request && issue.HasLabel(p.Require[0]): // a person wants a new run of the issue

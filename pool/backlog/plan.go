@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/checkout"
 )
 
 // Planner makes plans for the sweeps of one pool. Its methods are safe for concurrent use. Require has at least one label.
@@ -194,8 +195,9 @@ type view struct {
 	finished     map[string]worktree.ClaimRecord // records of finished issues
 	reportedHere map[string]bool                 // finished issues that this host has reported
 	last         map[string]journal.Record
-	tally        map[string]journal.Tally // counts over all machines
-	capped       *journal.Skip            // set if a cap of the project is reached
+	tally        map[string]journal.Tally       // counts over all machines
+	held         map[string]*checkout.HeldError // branches that checkouts of the user's have
+	capped       *journal.Skip                  // set if a cap of the project is reached
 	now          time.Time
 }
 
@@ -209,6 +211,7 @@ func (p *Planner) newView(keys []string) view {
 // view makes a view of the issues, and of those for which a command asks for another run.
 func (p *Planner) view(ctx context.Context, keys []string, issues []tracker.Issue) (view, error) {
 	v := p.newView(keys)
+	v.held, _ = p.Run.Repo.HeldBranches(ctx, p.BranchPrefix) // after a failure the run says why it cannot begin
 	v.capped = admission.Skip(p.Full(ctx))
 	var err error
 	if v.claims, err = p.Claims(ctx); err != nil {
@@ -295,7 +298,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		}
 	}
 	if len(v.keys) > 0 {
-		return v.capped
+		return v.cannotBegin(issue.Key)
 	}
 	labels, last, t := v.p.Run.Labels, v.last[issue.Key], v.tally[issue.Key]
 	edited := t.Hash != "" && t.Hash != issue.Hash()
@@ -314,7 +317,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	case done && d.Hash == issue.Hash() && v.mayBeOlder(issue, d.Run):
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
-	return v.capped
+	return v.cannotBegin(issue.Key)
 }
 
 // mayBeOlder reports whether the backlog may be in an older state than when the run ended the issue.

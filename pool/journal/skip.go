@@ -47,5 +47,6 @@ const (
 	SkipUnmerged   SkipCode = "unmerged"    // the change of For is not merged yet; Detail: the path of a file that both change
 	SkipOpen       SkipCode = "open"        // the maximum number of requests is open; Detail: the numbers
 	SkipBusy       SkipCode = "busy"        // the maximum number of issues with one of its labels is being worked; Detail: the label and the numbers
+	SkipHeld       SkipCode = "held"        // a checkout of the user's has its branch; Detail: where, and what frees it
 	SkipBroken     SkipCode = "broken"      // this host or the repository has a problem; Detail: what
 )

@@ -45,6 +45,12 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 		return base, "", err
 	}
 	here := refs["refs/heads/"+branch]
+	held, err := repo.HeldBranches(ctx, branch)
+	if err != nil {
+		return base, "", err
+	} else if why := held["refs/heads/"+branch]; why != nil {
+		return base, "", why
+	}
 	if here == remote || remote == "" {
 		tip = here
 	}

@@ -401,7 +401,7 @@ func TestReasonsAndSkips(t *testing.T) {
 	for _, code := range []journal.SkipCode{
 		journal.SkipUnfit, journal.SkipReview, journal.SkipUnlisted, journal.SkipClaimed, journal.SkipBadClaim, journal.SkipUnreported, journal.SkipHuman, journal.SkipAnswer,
 		journal.SkipLabels, journal.SkipRetry, journal.SkipDone, journal.SkipHalted, journal.SkipRecovered, journal.SkipGone, journal.SkipUnapproved, journal.SkipEdited,
-		journal.SkipStopped, journal.SkipAsked, journal.SkipBroken,
+		journal.SkipStopped, journal.SkipAsked, journal.SkipHeld, journal.SkipBroken,
 	} {
 		s := journal.Skip{Code: code, Detail: "detail", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Run: "run-1", Host: "host-1", Outcome: journal.Failed, Attempt: 2, Until: time.Unix(1, 0)}
 		got := report.Skip(s)

@@ -100,6 +100,29 @@ func Elsewhere(g git.Runner, ref, own string, list func() ([]Checkout, error)) e
 	return err
 }
 
+// OfUsers returns the branches of this prefix, by full ref, that checkouts of the user's have. Usually there is none, and list is
+// not called.
+func OfUsers(g git.Runner, prefix string, list func() ([]Checkout, error)) (map[string]*HeldError, error) {
+	matches := func(ref string) bool { return strings.HasPrefix(ref, prefix) }
+	users := func(gitDir string) bool {
+		locked, _ := git.ReadLinked(filepath.Join(gitDir, "locked")) // most are not locked
+		return !strings.HasPrefix(string(locked), git.LockReason) && mayHave(gitDir, matches)
+	}
+	if g.PlainRefs() && !slices.ContainsFunc(append(linkedDirs(g), g.Common()), users) {
+		return nil, nil
+	}
+	all, err := list()
+	held := map[string]*HeldError{}
+	for _, c := range all {
+		for _, ref := range append(slices.Collect(maps.Keys(c.Begun)), c.Branch) {
+			if matches(ref) && !strings.HasPrefix(c.Reason, git.LockReason) {
+				held[ref] = c.Held(ref)
+			}
+		}
+	}
+	return held, err
+}
+
 // mayHave reports whether files of a git directory name such a branch.
 func mayHave(gitDir string, matches func(ref string) bool) bool {
 	head, _, err := git.ReadRegular(filepath.Join(gitDir, "HEAD"))
