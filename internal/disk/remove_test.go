@@ -168,3 +168,24 @@ func TestFoldersWithoutRights(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Unlock changes only folders that their owner cannot use.
+func TestUnlock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	closed, fine, link := filepath.Join(dir, "closed"), filepath.Join(dir, "fine"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(closed, 0o700), os.Mkdir(fine, 0o700), os.Symlink(closed, link), os.Chmod(fine, 0o751), os.Chmod(closed, 0o050)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unlock(link); err == nil {
+		t.Error("a link was followed")
+	}
+	if err := Unlock(closed, fine, filepath.Join(dir, "missing")); err != nil {
+		t.Error(err)
+	}
+	for path, want := range map[string]os.FileMode{closed: 0o750, fine: 0o751} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}
