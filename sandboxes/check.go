@@ -33,7 +33,11 @@ func (s Spec) Check() error {
 		}
 	}
 	if s.GitDir != "" {
-		if info, err := os.Lstat(filepath.Join(s.Worktree, ".git")); err != nil || !info.Mode().IsRegular() {
+		info, err := os.Lstat(filepath.Join(s.Worktree, ".git"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("worktree: %w", err)
+		}
+		if err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("worktree %s has no .git file: it is not a linked worktree", s.Worktree)
 		}
 	}

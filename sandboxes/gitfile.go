@@ -57,6 +57,9 @@ func RestoreGitFile(folder string) (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read the saved .git file: %w", err)
 	}
+	if err := disk.Unlock(f.Worktree); err != nil {
+		return false, err
+	}
 	root, err := os.OpenRoot(f.Worktree)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

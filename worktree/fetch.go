@@ -22,6 +22,9 @@ const refuseTries = 3
 // readPrivate imports the objects of a private tree through its sandbox. If they are refused, it imports as much as
 // possible: the changes without the refused files, the commits without the changes, or the changes without the commits.
 func (t *Tree) readPrivate(ctx context.Context, in Inside, refs treeRefs) (foundWork, error) {
+	if err := t.unlockFolders(); err != nil {
+		return foundWork{}, err
+	}
 	s := importer.Script{What: importer.All}
 	var firstErr error
 	for range 2 * refuseTries {

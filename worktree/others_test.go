@@ -2,7 +2,10 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,23 +129,68 @@ func TestHiddenChanges(t *testing.T) {
 	}
 }
 
+// unprivileged imports a tree as a user who cannot read everything.
+func unprivileged(ctx context.Context, tree *Tree) (Import, error) {
+	in := boxed(tree)
+	return tree.Import(ctx, func(ctx context.Context, c Command) (int, error) {
+		if os.Geteuid() == 0 {
+			c.Argv = append([]string{"setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"}, c.Argv...)
+		}
+		return in(ctx, c)
+	})
+}
+
 // A folder that the sandbox's user cannot read is named.
 func TestClosedFolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	tree := f.workIn("k", "r1", true, "mkdir m; echo p >m/u; echo draft >draft; chmod 0 m")
-	in := boxed(tree)
-	got, err := tree.Import(t.Context(), func(ctx context.Context, c Command) (int, error) {
-		if os.Geteuid() == 0 { // root can read everything
-			c.Argv = append([]string{"setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"}, c.Argv...)
-		}
-		return in(ctx, c)
-	})
+	got, err := unprivileged(t.Context(), tree)
 	if !importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), "m/") {
 		t.Errorf("the error is %v", err)
 	}
 	if got.WIP == "" || f.show(got.WIP, "draft") != "draft" {
 		t.Errorf("imported %+v", got)
+	}
+}
+
+// An agent cannot keep its commits from the import by closing the worktree, its repository, or what is in it.
+func TestClosedRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i, closed := range []string{".", `"$GIT_DIR"`, `"$GIT_DIR" .`, `"$GIT_DIR/objects"`, `"$GIT_DIR/refs"`, `"$GIT_DIR/HEAD"`, `"$GIT_DIR/index"`} {
+		key := "k" + strconv.Itoa(i)
+		tree := f.workIn(key, "r1", true, "echo x >done; git add done; git commit -qm work; echo draft >draft; chmod 0 "+closed)
+		got, err := unprivileged(t.Context(), tree)
+		if err != nil || got.New != 1 || got.WIP == "" || f.show(got.WIP, "draft") != "draft" {
+			t.Errorf("after chmod 0 %s: imported %+v, %v", closed, got, err)
+		}
+		f.remove(tree)
+	}
+}
+
+// A repository that cannot be read does not count as one without commits, and is kept for a person.
+func TestUnreadableRepository(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // only root can give files away
+	}
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, `echo x >done; git add done; git commit -qm work; chown 12345 "$GIT_DIR"; chmod 0 "$GIT_DIR"`)
+	var aside *AsideError
+	for range 2 {
+		if got, err := unprivileged(t.Context(), tree); err == nil || !strings.Contains(err.Error(), "cannot be read") || got.Tip != tree.Start() {
+			t.Fatalf("imported %+v, %v", got, err)
+		}
+		aside, _ = errors.AsType[*AsideError](tree.Remove(t.Context()))
+	}
+	if aside == nil {
+		t.Fatal("not set aside")
+	}
+	for _, path := range []string{"files/done", "repository/objects"} {
+		if _, err := os.Lstat(filepath.Join(aside.Dir, path)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

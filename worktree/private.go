@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/history"
 	"github.com/ralph-pool/ralph/worktree/layer"
@@ -47,6 +48,9 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	if !t.Spec().Private {
 		return Private{}, nil
 	}
+	if err := t.unlockFolders(); err != nil {
+		return Private{}, err
+	}
 	if err := t.restore(ctx); err != nil {
 		return Private{}, err
 	}
@@ -60,6 +64,10 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	}
 	return Private{GitDir: t.privateDir(), Objects: t.objectFolders(), Lower: lower, Setup: setup}, nil
 }
+
+// unlockFolders restores the permissions of the folders that an agent can write to, so that a sandbox can open them. For what
+// is in them, the import's script does that.
+func (t *Tree) unlockFolders() error { return disk.Unlock(t.Folders()...) }
 
 // Untouched undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
 // since.

@@ -73,10 +73,10 @@ func (t *Tree) setAside(why error) error {
 
 func (t *Tree) newKeptDir() string { return t.repo.statePath("kept", t.name+"-"+rand.Text()) }
 
-// moveAside moves files and private repository to a folder.
+// moveAside moves files and private repository to a folder. The files are last: without them, the tree counts as removed.
 func (t *Tree) moveAside(to string) error {
-	folders := map[string]string{"files": t.Dir(), "repository": t.privateDir(), "given": t.givenDir()}
-	if err := leftover.MoveAside(to, folders); err != nil {
+	err := leftover.MoveAside(to, [2]string{"given", t.givenDir()}, [2]string{"repository", t.privateDir()}, [2]string{"files", t.Dir()})
+	if err != nil {
 		return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
 	}
 	return t.discard()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
@@ -23,6 +24,9 @@ import (
 // readLinked finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
 // error says what could not be read.
 func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
+	if err := disk.Unlock(t.Dir(), t.record().GitDir); err != nil {
+		return foundWork{}, err
+	}
 	hasFiles, _ := t.exists()
 	head, dirty := "", false
 	var statusErr error

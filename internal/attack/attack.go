@@ -25,6 +25,7 @@ func All() []escape.Attack {
 		{Name: "repository/other branches, stashes and runs", Brief: true, Make: lookAround},
 		{Name: "repository/its .git, and code that git would run", Brief: true, Make: directGit},
 		{Name: "repository/pipes where git reads", Brief: true, Make: blockGit},
+		{Name: "repository/folders that nobody may enter", Brief: true, Make: closeFolders},
 		{Name: "repository/commits to .ralph and CI", Brief: true, Make: changeProtected},
 		{Name: "repository/commits with secrets", Brief: true, Make: commitSecrets},
 		{Name: "repository/commits on history from elsewhere", Brief: true, Make: borrowHistory},
@@ -44,6 +45,7 @@ type repository struct {
 	repo    *worktree.Repo
 	base    worktree.Base
 	tree    *worktree.Tree
+	spec    sandboxes.Spec
 	room    *escape.Room
 }
 
@@ -101,7 +103,7 @@ func openRepository(s *escape.Suite) *repository {
 	for dir := r.tree.Dir(); dir != at && s.Owner != 0; dir = filepath.Dir(dir) {
 		must(os.Chmod(dir, 0o755))
 	}
-	r.room = s.Enter(sandboxes.Spec{
+	r.spec = sandboxes.Spec{
 		Run:              "attack-" + rand.Text(),
 		Worktree:         r.tree.Dir(),
 		GitDir:           private.GitDir,
@@ -112,7 +114,8 @@ func openRepository(s *escape.Suite) *repository {
 			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
 			"GIT_COMMITTER_EMAIL=a@example.com",
 		},
-	})
+	}
+	r.room = s.Enter(r.spec)
 	return r
 }
 
@@ -218,6 +221,28 @@ func directGit(s *escape.Suite) {
 	if _, err := os.Lstat(marker); err == nil {
 		s.Errorf("git on the host has run the agent's program")
 	}
+}
+
+// closeFolders takes the permissions from the folders that ralph has to open for an import.
+func closeFolders(s *escape.Suite) {
+	r := openRepository(s)
+	check := func(what, script string, before func()) {
+		tip := strings.TrimSpace(r.runInside("echo \"$1\" >more; git add -A; git commit -qm more; git rev-parse HEAD; "+script, what))
+		before()
+		if got := r.importRun(); got.Tip != tip {
+			s.Errorf("%s: %s was imported, not %s", what, got.Tip, tip)
+		}
+	}
+	check("the content of the repository", `cd "$(git rev-parse --absolute-git-dir)" && chmod 0 objects refs HEAD index`, func() {})
+	check("repository and worktree", `chmod 0 "$(git rev-parse --absolute-git-dir)" .`, func() { // as for a run whose sandbox is lost
+		if err := r.room.Close(s.Bounded()); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := r.tree.Sandbox(s.Bounded()); err != nil {
+			s.Fatal(err)
+		}
+		r.room = s.Enter(r.spec)
+	})
 }
 
 // state returns the files, hooks and refs that determine how git on the host behaves.

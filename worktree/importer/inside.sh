@@ -11,7 +11,7 @@
 set -u
 umask 077
 # If one of them were missing, commits would be mistaken for uncommitted changes.
-for program in cat cp cut find git grep head ln mkdir mktemp mv rm sed tail tr wc xargs; do
+for program in cat chmod cp cut find git grep head ln mkdir mktemp mv rm sed tail tr wc xargs; do
 	command -v "$program" >/dev/null || {
 		echo "the sandbox lacks the program $program" >&2
 		exit 1
@@ -22,6 +22,11 @@ shift 9
 given=$1
 shift
 [ -d "$private" ] || private=$PWD/.git
+closed() { [ -d "$private" ] && { [ ! -r "$private" ] || [ ! -x "$private" ]; }; }
+if closed && { ! chmod u+rwx "$private" || closed; }; then # it would look like a repository without commits
+	echo "the repository in the sandbox cannot be read" >&2
+	exit 1
+fi
 for old in "$private"/import.*; do
 	if [ -e "$old" ] || [ -L "$old" ]; then rm -rf "$old"; fi
 done
@@ -62,13 +67,15 @@ for file in index HEAD config; do
 	if [ -e "$private/$file.lock" ] || [ -L "$private/$file.lock" ]; then rm -f "$private/$file.lock" 2>/dev/null; fi
 done
 
-# In the agent's repository: pipes, on which git would block if it read them as files, and further locks. Among the files:
-# pipes, oversized files, and nested repositories. The host refuses commits with folders that are too deep. Such folders have
-# long paths, and only if there are long paths does find search for them.
+# In the agent's repository: pipes, on which git would block if it read them as files, further locks, and files and folders
+# without permissions. Among the files: pipes, oversized files, and nested repositories. The host refuses commits with folders
+# that are too deep. Such folders have long paths, and only if there are long paths does find search for them.
 long=?
 while [ "${#long}" -lt "$depth" ]; do long=$long$long; done
 search() {
 	find "$private" . -maxdepth "$depth" -path '/*' \( -type p -o -type f -path '*/refs/*.lock' \) -exec rm -f {} + -o \
+		-path '/*' -type d ! -perm -700 -exec chmod u+rwx {} \; -o \
+		-path '/*' -type f ! -perm -400 -exec chmod u+r {} + -o \
 		-path '/*' -o -path ./.git -prune -o \
 		-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) \
 		-exec sh -c 'cd "$GIT_WORK_TREE" && rm -f "$@"' sh {} + -o \

@@ -12,7 +12,7 @@ import (
 func TestScriptWithoutProgram(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	for _, name := range []string{"cat", "cp", "cut", "find", "git", "grep", "head", "mkdir", "mktemp", "mv", "rm", "sed", "tail", "tr", "wc", "xargs"} {
+	for _, name := range []string{"cat", "chmod", "cp", "cut", "find", "git", "grep", "head", "mkdir", "mktemp", "mv", "rm", "sed", "tail", "tr", "wc", "xargs"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)

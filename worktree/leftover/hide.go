@@ -33,13 +33,15 @@ func (e *AsideError) Files() string {
 	return "its files are in " + e.Dir
 }
 
-// MoveAside moves folders into a new one, under their names in the map. It renames .git entries, so that git finds no
-// repository there: a git command in it would run programs that the agent has configured.
-func MoveAside(to string, folders map[string]string) error {
+// MoveAside moves folders, pairs of a new name and the path, into a new folder, one after the other. It renames .git entries,
+// so that git finds no repository there: a git command in it would run programs that the agent has configured.
+func MoveAside(to string, folders ...[2]string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	for name, from := range folders {
+	for _, f := range folders {
+		name, from := f[0], f[1]
+		_ = disk.Unlock(from) // without write permission its ".." cannot change
 		if err := os.Rename(from, filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -40,10 +40,8 @@ func (b *Bin) Put(name string, folders ...string) error {
 	for _, from := range folders {
 		to := filepath.Join(b.dir, name+"-"+rand.Text())
 		_ = os.Mkdir(b.dir, 0o700) // somebody may have deleted it
+		_ = disk.Unlock(from)      // without write permission its ".." cannot change
 		err := os.Rename(from, to)
-		if errors.Is(err, fs.ErrPermission) && os.Chmod(from, 0o700) == nil { // without write permission its ".." cannot change
-			err = os.Rename(from, to)
-		}
 		if err == nil {
 			moved = append(moved, to)
 		} else if _, there := os.Lstat(from); !errors.Is(there, fs.ErrNotExist) {
