@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // A tree whose import fails twice in the same way is set aside, and git finds no repository in its folders: a git command
@@ -48,6 +50,30 @@ func TestSetAside(t *testing.T) {
 	}
 	f.remove(in.tree) // removing again is not an error
 	f.add("k", "r2")
+}
+
+// A tree that a person has given up is set aside, though its next import might succeed. One without unsaved work is removed.
+func TestSetAsideForAPerson(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	in.sh("echo work > done")
+	_, err := in.tree.Import(t.Context(), func(context.Context, Command) (int, error) { return 0, importer.ErrInside })
+	if err == nil || !in.tree.Waits() {
+		t.Fatalf("imported: %v", err)
+	}
+	aside, ok := errors.AsType[*AsideError](in.tree.SetAside(t.Context(), errors.New("given up")))
+	if !ok || f.read(aside.Dir, "files", "done") != "work\n" {
+		t.Fatalf("set aside: %+v", aside)
+	}
+	imported := f.add("k", "r2")
+	f.imported(imported)
+	if err := imported.SetAside(t.Context(), errors.New("given up")); err != nil {
+		t.Error(err)
+	}
+	if trees, err := f.repo.Trees(t.Context()); err != nil || len(trees) > 0 {
+		t.Errorf("left: %v, %v", trees, err)
+	}
 }
 
 // After an import that took too long, the tree is set aside at once: the next import would not end either.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
@@ -22,7 +23,7 @@ const refuseTries = 3
 // readPrivate imports the objects of a private tree through its sandbox. If they are refused, it imports as much as
 // possible: the changes without the refused files, the commits without the changes, or the changes without the commits.
 func (t *Tree) readPrivate(ctx context.Context, in Inside, refs treeRefs) (foundWork, error) {
-	if err := t.unlockFolders(); err != nil {
+	if err := disk.Unlock(t.Folders()...); err != nil {
 		return foundWork{}, err
 	}
 	s := importer.Script{What: importer.All}

@@ -48,7 +48,7 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	if !t.Spec().Private {
 		return Private{}, nil
 	}
-	if err := t.unlockFolders(); err != nil {
+	if err := disk.Unlock(t.Folders()...); err != nil { // an agent may have closed them
 		return Private{}, err
 	}
 	if err := t.restore(ctx); err != nil {
@@ -64,10 +64,6 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	}
 	return Private{GitDir: t.privateDir(), Objects: t.objectFolders(), Lower: lower, Setup: setup}, nil
 }
-
-// unlockFolders restores the permissions of the folders that an agent can write to, so that a sandbox can open them. For what
-// is in them, the import's script does that.
-func (t *Tree) unlockFolders() error { return disk.Unlock(t.Folders()...) }
 
 // Untouched undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
 // since.

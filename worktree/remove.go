@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // Remove deletes the worktree, but no refs. After a call of Sandbox it fails with ErrKept until everything is imported. It
@@ -37,6 +38,20 @@ func (t *Tree) remove() error {
 		aside.Over = git.Short(base)
 	}
 	return cmp.Or[error](t.moveAside(aside.Dir), aside)
+}
+
+// SetAside removes the worktree. If it may have work that is not imported, SetAside moves the worktree to a folder that ralph
+// never deletes, and returns an [*AsideError] with the given reason.
+func (t *Tree) SetAside(ctx context.Context, why error) error {
+	key := t.Spec().Key
+	return t.repo.locked(ctx, key, "set worktree of "+key+" aside", func() error {
+		if t.Unsaved() {
+			if err := t.updateRecord(func(rec *record.Record) { rec.SetPermanent(why) }); err != nil {
+				return err
+			}
+		}
+		return t.remove()
+	})
 }
 
 // Discard deletes the worktree with everything in it, but no refs.
@@ -75,8 +90,7 @@ func (t *Tree) newKeptDir() string { return t.repo.statePath("kept", t.name+"-"+
 
 // moveAside moves files and private repository to a folder. The files are last: without them, the tree counts as removed.
 func (t *Tree) moveAside(to string) error {
-	err := leftover.MoveAside(to, [2]string{"given", t.givenDir()}, [2]string{"repository", t.privateDir()}, [2]string{"files", t.Dir()})
-	if err != nil {
+	if err := leftover.MoveAside(to, [2]string{"given", t.givenDir()}, [2]string{"repository", t.privateDir()}, [2]string{"files", t.Dir()}); err != nil {
 		return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
 	}
 	return t.discard()

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -76,35 +75,12 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	}
 	dir := filepath.Join(t.repo.tempDir, "look-"+rand.Text())
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o700); err != nil {
+	if err := private.WriteStandIn(dir, t.record().GitDir, t.repo.location, config); err != nil {
 		return "", err
-	}
-	gitDir := t.record().GitDir
-	index, info, err := git.ReadRegular(filepath.Join(gitDir, "index"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("copy the worktree's index: %w", err)
-	}
-	sparse, _, _ := git.ReadRegular(filepath.Join(gitDir, "info", "sparse-checkout"))
-	for name, content := range map[string]string{
-		"index": string(index), "info/sparse-checkout": string(sparse),
-		"info/exclude":    config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
-		"info/attributes": private.Attributes(t.repo.location, config),
-	} {
-		if content == "" {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return "", err
-		}
-	}
-	if len(index) > 0 { // git judges by the index's time which entries it can trust
-		if err := os.Chtimes(filepath.Join(dir, "index"), info.ModTime(), info.ModTime()); err != nil {
-			return "", err
-		}
 	}
 	given := []string{filepath.Join(t.repo.location.Common, "objects")}
 	caps := t.currentCaps()
-	q, err := t.runScript(ctx, t.runOnHost(), importer.Script{
+	q, err := t.runScript(ctx, t.runOnHost, importer.Script{
 		What: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,
 		Sparse: config.Get("core.sparsecheckout") == "true", Given: given, Known: []string{head},
 	}, importer.Env(config, true), importer.Options{
@@ -121,15 +97,11 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	return q.Tree, q.Report.Err()
 }
 
-// runOnHost returns an Inside that runs commands on the host, in the worktree.
-func (t *Tree) runOnHost() Inside {
-	return func(ctx context.Context, c Command) (int, error) {
-		exit, err := proc.Run(ctx, proc.Spec{
-			Argv: c.Argv, Dir: t.Dir(), Env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, c.Env...),
-			Stdout: c.Stdout, Stderr: c.Stderr,
-		})
-		return exit.Code, err
-	}
+// runOnHost is an Inside that runs commands on the host, in the worktree.
+func (t *Tree) runOnHost(ctx context.Context, c Command) (int, error) {
+	env := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, c.Env...)
+	exit, err := proc.Run(ctx, proc.Spec{Argv: c.Argv, Dir: t.Dir(), Env: env, Stdout: c.Stdout, Stderr: c.Stderr})
+	return exit.Code, err
 }
 
 // Attach points HEAD at the branch, whose tip is the commit of HEAD, so that neither index nor files change. It does

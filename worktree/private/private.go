@@ -3,6 +3,9 @@
 package private
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +64,36 @@ func (f Files) Write(dir string) error {
 		}
 	}
 	return nil
+}
+
+// WriteStandIn writes a folder that stands in for the private repository of a linked worktree. It has copies of the files in
+// the worktree's git directory that determine what an import saves.
+func WriteStandIn(dir, gitDir string, from git.Location, config git.Config) error {
+	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o700); err != nil {
+		return err
+	}
+	index, info, err := git.ReadRegular(filepath.Join(gitDir, "index"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("copy the worktree's index: %w", err)
+	}
+	sparse, _, _ := git.ReadRegular(filepath.Join(gitDir, "info", "sparse-checkout"))
+	for name, content := range map[string]string{
+		"index": string(index), "info/sparse-checkout": string(sparse),
+		"info/exclude":    config.File("core.excludesfile", "git/ignore") + Shared(from, "info/exclude"),
+		"info/attributes": Attributes(from, config),
+	} {
+		if content == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	if len(index) == 0 {
+		return nil
+	}
+	// Git judges by the index's time which entries it can trust.
+	return os.Chtimes(filepath.Join(dir, "index"), info.ModTime(), info.ModTime())
 }
 
 // Attributes returns the user's git attributes that are in no commit.
