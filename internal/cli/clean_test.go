@@ -59,6 +59,56 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	}
 }
 
+// A person can end a run that no process works on any more, whatever keeps it from its end.
+func TestEndUnfinishedRun(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{"discard": {"clean", "--discard", "one"}, "fresh": {"retry", "--fresh", "one"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, ".gitignore", ".ralph\n")
+			m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+			m.commit(t)
+			bare := filepath.Join(m.root, "bare.git")
+			hook := filepath.Join(bare, "hooks", "pre-receive")
+			for _, argv := range [][]string{{"init", "-q", "--bare", bare}, {"-C", m.repo, "remote", "add", "origin", bare}} {
+				if out, err := exec.CommandContext(t.Context(), "git", argv...).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			if err := os.WriteFile(hook, []byte("#!/bin/sh\n! grep -q refs/heads/ralph/\n"), 0o755); err != nil { //nolint:gosec // git runs it
+				t.Fatal(err)
+			}
+			program := m.program(t, "agent", "cat >/dev/null; echo x >>file; git add file; git commit -qm work; echo '<promise>COMPLETE</promise>'\n")
+			work := []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--max-iterations=1", "--agent-command=" + program + "/agent"}
+			m.run(t, nil, work...)
+			if got := m.run(t, nil, "clean", "--dry-run"); !strings.Contains(got.stdout, "not finished") {
+				t.Fatalf("%+v", got)
+			}
+			if got := m.run(t, nil, "stop", "one"); !strings.Contains(got.stderr, "`ralph retry --fresh one` ends it") {
+				t.Errorf("%+v", got)
+			}
+			if got := m.run(t, nil, command...); got.status != exit.OK {
+				t.Errorf("%+v", got)
+			}
+			store, _ := journalIn(t, m.home, ".local", "state", "ralph", "*")
+			runs, err := store.Find(t.Context(), journal.Query{Open: true})
+			if err != nil || len(runs) > 0 {
+				t.Errorf("open: %+v, %v", runs, err)
+			}
+			if err := os.Remove(hook); err != nil {
+				t.Fatal(err)
+			}
+			if got := m.run(t, nil, work...); got.status != exit.OK {
+				t.Errorf("worked again: %+v", got)
+			}
+			if runs, err = store.Find(t.Context(), journal.Query{}); err != nil || len(runs) != 2 || runs[0].Commits != 1 || runs[1].Commits != 1 {
+				t.Errorf("%d runs, %v", len(runs), err)
+			}
+		})
+	}
+}
+
 // The record of a sandbox that was not closed is kept until the sandbox has ended, because nothing else leads to it.
 func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
 	t.Parallel()

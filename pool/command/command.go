@@ -156,7 +156,7 @@ func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	commander, _ := tracker.As[tracker.Commander](h.Run.Tracker)
 	o := &restartOrder{Command: c, issue: issue, runs: runs}
 	var answer *tracker.Answer
-	if !tally.Held(claims[c.Key]) {
+	if !tally.Held(claims[c.Key]) || c.Verb == tracker.Fresh { // fresh ends a run that waits
 		answer, err = h.restart(ctx, commander, o)
 	}
 	switch {
@@ -197,6 +197,11 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *r
 			return nil, err
 		}
 		o.Request = o.review.Request.Number
+	}
+	if o.Verb == tracker.Fresh {
+		if err := h.Taker.GiveUp(ctx, o.runs); err != nil {
+			return nil, err
+		}
 	}
 	rec := h.NewRecord(o.issue)
 	rec.ID = commandRunPrefix + rec.ID

@@ -72,7 +72,7 @@ func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 		op = Conflict
 	}
 	if op == Conflict {
-		return unendedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.end()))
+		return unendedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.End()))
 	}
 	return unendedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.End()))
 }

@@ -35,7 +35,7 @@ Clean also removes containers whose ralph process has exited (it was killed, or 
 container-files copy. Volumes with work that could not be imported stay, and are listed with the command that shows it.
 
 With KEYs only these issues are cleaned, and no containers. A KEY may be a pattern, such as 'run-shell-*'. --discard removes
-these issues' work even if it exists nowhere else.
+these issues' work even if it exists nowhere else, and ends their unfinished runs on which no process of this host works.
 
 --repair removes what killed processes, lost folders and damage have left: stale locks, ralph's broken refs, worktree entries
 without a folder, unreadable records, temporary files, and processes of dead runs. Files that may hold work are moved aside,
@@ -126,7 +126,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err := c.look(ctx); err != nil {
 		return err
 	}
-	if left, err = named(ctx, p, c.disks(ctx, a.UI, left), args); err != nil {
+	if left, err = named(ctx, p, c.disks(ctx, a.UI, c.unfinished(left)), args); err != nil {
 		return err
 	}
 	results := []CleanedData{}
@@ -134,7 +134,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		results = append(results, c.containers(ctx, a.UI)...)
 	}
 	for _, l := range left {
-		if len(l.trees) > 0 || l.branch.Key != "" {
+		if len(l.trees) > 0 || l.branch.Key != "" || len(c.openRuns(l.key)) > 0 {
 			results = append(results, c.clean(ctx, l)...)
 		}
 		for _, d := range l.disks {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,7 @@ type cleaner struct {
 	sandboxes    sandboxes.Registry
 	local        *worktree.Repo // for the claims of jobs, which exist on this machine only
 	base         worktree.Base
+	host         string
 	dry, discard bool
 	held         map[string]worktree.ClaimState
 	jobs         map[string]worktree.ClaimState // the local ones among held
@@ -160,6 +162,9 @@ const lookBack = 1000
 // look loads the state of claims and runs.
 func (c *cleaner) look(ctx context.Context) error {
 	var err error
+	if c.host, err = os.Hostname(); err != nil {
+		return err
+	}
 	if c.held, err = c.p.Repo.Claims(ctx); err != nil {
 		return err
 	}
@@ -202,20 +207,23 @@ func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
 	keep := func(why string, drop bool) []CleanedData {
 		return []CleanedData{{Issue: l.key, Branch: l.name(), Why: why, drop: drop}}
 	}
-	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "") {
+	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "" && !c.dead(held.Holder.Run)) {
 		return keep("it is being worked", false)
 	}
-	for _, t := range l.trees {
-		r, open := c.open[t.Spec().Run]
+	var results []CleanedData
+	for _, r := range c.openRuns(l.key) {
 		switch {
-		case !open:
+		case c.discard && c.dead(r.ID):
 		case r.Kind == journal.KindIssue:
-			return keep("not finished; `ralph work` continues it", false)
-		case !c.discard:
+			return keep("not finished; `ralph work` continues it", c.dead(r.ID))
+		default:
 			return keep("its run died; `ralph clean` imports its work", true)
 		}
+		if err := c.giveUp(ctx, r, l.trees); err != nil {
+			return append(results, keep(err.Error(), false)...)
+		}
+		results = append(results, CleanedData{Issue: l.key, Branch: r.Branch, Removed: true, Why: "a run that was not finished"})
 	}
-	var results []CleanedData
 	for _, t := range l.trees {
 		if why := c.tree(ctx, t); why != "" {
 			return append(results, keep(why, t.Unsaved())...)
@@ -241,32 +249,14 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	if c.dry {
 		return ""
 	}
-	r, open := c.open[s.Run]
-	if !open {
-		remove := t.Remove
-		if c.discard {
-			remove = t.Discard
-		}
-		if err := c.endSandboxes(ctx, t); err != nil {
-			return "its sandbox may still run: " + err.Error()
-		}
-		return reasonText(errors.Join(remove(ctx), tempdir.RemoveRun(s.Run)))
+	remove := t.Remove
+	if c.discard {
+		remove = t.Discard
 	}
-	claim, err := c.local.Claim(ctx, s.Key, worktree.Holder{Owner: "clean", Run: s.Run}, time.Minute)
-	if errors.Is(err, worktree.ErrTaken) {
-		return "it is being worked"
+	if err := c.endSandboxes(ctx, t); err != nil {
+		return "its sandbox may still run: " + err.Error()
 	}
-	if err != nil {
-		return err.Error()
-	}
-	if err = c.endSandboxes(ctx, t); err == nil { // its agent may still run
-		err = errors.Join(t.Discard(ctx), tempdir.RemoveRun(s.Run))
-	}
-	if err == nil {
-		r.Ended = time.Now()
-		err = c.p.Journal.Save(ctx, r)
-	}
-	return reasonText(errors.Join(err, claim.Release(context.WithoutCancel(ctx))))
+	return reasonText(errors.Join(remove(ctx), tempdir.RemoveRun(s.Run)))
 }
 
 // engineLimit is how long an engine may take to stop what uses one worktree.

@@ -3,7 +3,6 @@ package clean
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -24,10 +23,7 @@ func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, erro
 	if err := c.look(ctx); err != nil {
 		return nil, err
 	}
-	alive, dead, err := c.runs()
-	if err != nil {
-		return nil, err
-	}
+	alive, dead := c.runs()
 	var all []worktree.Leftover
 	for _, l := range found {
 		if held := c.held[l.Key]; !alive[l.Key] && (held.Gone || held.Err == nil && held.Holder.Run == "") {
@@ -65,17 +61,14 @@ func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, erro
 }
 
 // runs returns the keys that live ralph processes of this host work, and the keys of runs whose process is dead, by run.
-func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *cleaner) runs() (alive map[string]bool, dead map[string]string) {
 	alive, dead = map[string]bool{}, map[string]string{}
 	for id, r := range c.open {
-		if r.Host == host && proc.Alive(r.PID, r.Process) {
-			alive[r.Key] = true
-		} else if r.Host == host {
+		switch {
+		case c.dead(id):
 			dead[id] = r.Key
+		case r.Host == c.host:
+			alive[r.Key] = true
 		}
 	}
 	for key, claim := range c.held {
@@ -83,7 +76,7 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 			dead[claim.Holder.Run] = key
 		}
 	}
-	return alive, dead, nil
+	return alive, dead
 }
 
 // RepairedData is the result for one leftover.

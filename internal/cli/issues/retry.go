@@ -19,7 +19,8 @@ import (
 )
 
 const retryLong = `Ask the next ralph work, on any machine, to work an issue again, like the comment /ralph retry (or /ralph
-fresh) on a forge: reset attempts and waiting times, add the pick-up label, remove needs-human and needs-info.`
+fresh) on a forge: reset attempts and waiting times, add the pick-up label, remove needs-human and needs-info. --fresh also
+ends an unfinished run on which no process of this host works; work of it that is not imported is moved aside.`
 
 // NewRetry returns `ralph retry`.
 func NewRetry(a *compose.App) *cobra.Command {

@@ -3,6 +3,7 @@ package issues
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -70,6 +71,10 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 			return err
 		}
 		return exit.Incompletef("%s of %s is not being worked in the fleet; see `ralph fleet status`", key, name)
+	}
+	if slices.ContainsFunc(runs, func(r journal.Record) bool { return r.Ended.IsZero() && r.Kind == journal.KindIssue }) {
+		return exit.Incompletef("%s is not being worked on this host; its run is unfinished: "+
+			"`ralph work` continues it, `ralph retry --fresh %s` ends it", key, key)
 	}
 	return exit.Incompletef("%s is not being worked on this host; see `ralph status`", key)
 }
