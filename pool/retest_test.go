@@ -104,6 +104,28 @@ func TestProofIsReported(t *testing.T) {
 	}
 }
 
+// A gate that failed before the change shows less than a test of the change, and the report says so.
+func TestGateThatFailedBefore(t *testing.T) {
+	t.Parallel()
+	const already, only = "the gate failed on the base already, and passes with the change", "the gate fails without the change and passes with it"
+	for name, test := range map[string]struct{ change, gate, says string }{
+		"no test":                 {"echo right >src.txt", "grep -q right src.txt", already},
+		"data of tests":           {"mkdir testdata; echo right >testdata/in; echo right >src.txt", "grep -q right src.txt && grep -q right testdata/in", already},
+		"data that it fails with": {"mkdir testdata; echo more >testdata/in; echo more >src.txt", "test ! -e testdata/in || grep -q more src.txt", only},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; `+test.change+`; git add -A; git commit -qm work`+done)
+			f.shellProject()
+			f.issue("a")
+			f.Config.Run.Gate, f.Config.Run.Proving = lines(test.gate), journal.ProvingReport
+			if r := f.one(); r.Facts.Retest == nil || !r.Facts.Retest.Proved || !strings.Contains(f.text("a"), "Tests of the change: "+test.says) {
+				t.Errorf("%+v\n%s", r.Facts.Retest, f.text("a"))
+			}
+		})
+	}
+}
+
 // Tests that are never proved end the run like a failing check.
 func TestProofIsNeverMade(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,7 @@ type Retest struct {
 	Base     string  `json:"base"`               // the commit before the change
 	Required bool    `json:"required,omitempty"` // the run succeeds only if the retest is Settled
 	Proved   bool    `json:"proved,omitempty"`   // each of Runs fails without the change and passes with it; without Runs, this holds for the gate of the base
+	Already  bool    `json:"already,omitempty"`  // the gate of the base failed before the change, so that it may fail for another reason
 	Exempt   bool    `json:"exempt,omitempty"`   // there is nothing to prove
 	Why      string  `json:"why,omitempty"`      // why it is not proved, or what replaces Runs; quotes hostile paths
 	Runs     []Rerun `json:"runs,omitempty"`

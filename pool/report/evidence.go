@@ -144,6 +144,8 @@ func retested(r *journal.Retest, quote func(string) string) string {
 		return "nothing to prove, because " + quote(r.Why)
 	case !r.Proved:
 		return "none shows what the change does, because " + quote(r.Why)
+	case r.Already:
+		return "the gate failed on the base already, and passes with the change; " + quote(r.Why)
 	case r.Why != "":
 		return "the gate fails without the change and passes with it; " + quote(r.Why)
 	}

@@ -202,6 +202,7 @@ func (t *Tester) runGate(ctx context.Context, w Work, f journal.Facts, p plan, r
 		return nil
 	}
 	before := f.Baseline
+	already := len(p.edits) == 0 || before != nil && before.Tip == r.Base && !before.Passed()
 	if before == nil || before.Tip != r.Base || len(p.edits) > 0 {
 		commit := r.Base
 		if len(p.edits) > 0 {
@@ -232,6 +233,7 @@ func (t *Tester) runGate(ctx context.Context, w Work, f journal.Facts, p plan, r
 	tip := ran(c.howItEnded(f.Verify.Checks[i]), f.Verify.Checks[i], loop.GateLog(0, i))
 	run.Tip, r.Runs = &tip, []journal.Rerun{run}
 	r.Proved = run.Proves()
+	r.Already = already && r.Proved
 	return nil
 }
 
