@@ -221,3 +221,21 @@ func TestTooManyOtherCommits(t *testing.T) {
 		t.Errorf("%d are saved: %v", len(got.Others), err)
 	}
 }
+
+// Commits outside of the branch that the host refuses are moved aside with the second import, whichever of them it names first.
+func TestOldOtherCommits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, `echo x >done; git add done; git commit -qm work; export GIT_COMMITTER_DATE='1700000000 +0000'
+		for i in $(seq 30); do git tag t$i $(git commit-tree -m $i HEAD^{tree}); done`)
+	var removed error
+	for range 2 {
+		if got, err := tree.Import(t.Context(), boxed(tree)); !importer.OnlyUnsaved(err) || len(got.Commits) != 1 || len(got.Others) > 0 {
+			t.Errorf("imported %+v, %v", got, err)
+		}
+		removed = tree.Remove(t.Context())
+	}
+	if aside, ok := errors.AsType[*AsideError](removed); !ok || !strings.Contains(aside.Why, "older than the run") {
+		t.Errorf("removed: %v", removed)
+	}
+}

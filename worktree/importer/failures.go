@@ -86,12 +86,13 @@ func namesShortage(text string) bool {
 // maxWait is how long imports are retried that fail for a temporary reason.
 const maxWait = 7 * 24 * time.Hour
 
-// setAsideAfter is how often an import may fail in the same way. A kill may be due to a limit of the sandbox on a busy
+// setAsideAfter is how often an import may fail in the same way, and differentAfter how often in any way. A kill may be due to a limit of the sandbox on a busy
 // machine, so git may be killed killedAfter times, over at least killedTime.
 const (
-	setAsideAfter = 2
-	killedAfter   = 5
-	killedTime    = time.Hour
+	setAsideAfter  = 2
+	differentAfter = 5
+	killedAfter    = 5
+	killedTime     = time.Hour
 )
 
 // Failures counts the failed imports of a tree since the last success.
@@ -100,6 +101,8 @@ type Failures struct {
 	// counted.
 	Failure string `json:"failure,omitempty"`
 	Count   int    `json:"failures,omitempty"`
+	// InRow is the number of failures in a row that were not temporary, whatever their reasons.
+	InRow int `json:"failures_in_row,omitempty"`
 	// Waiting is the time of the first temporary failure; zero: the last failure was not temporary.
 	Waiting time.Time `json:"waiting,omitzero"`
 	// Killed is how often in a row git was killed, and Since the time of the first kill.
@@ -122,7 +125,12 @@ func (f *Failures) Add(err error, now time.Time) {
 	} else {
 		f.Killed, f.Since = 0, time.Time{}
 	}
+	if f.InRow++; temporary {
+		f.InRow = 0
+	}
 	switch {
+	case f.InRow >= differentAfter:
+		f.Count = setAsideAfter
 	case f.Killed >= killedAfter && now.Sub(f.Since) >= killedTime:
 		f.Count = setAsideAfter
 	case temporary && now.Sub(f.Waiting) < maxWait:

@@ -74,6 +74,7 @@ func TestFailures(t *testing.T) {
 		"once refused":              {[]step{{0, bad}}, false, false},
 		"twice refused":             {[]step{{0, bad}, {0, bad}}, false, true},
 		"refused in two ways":       {[]step{{0, bad}, {0, errors.New("other")}}, false, false},
+		"refused in ever new ways":  {[]step{{0, bad}, {0, errors.New("2")}, {0, errors.New("3")}, {0, errors.New("4")}, {0, errors.New("5")}}, false, true},
 		"late":                      {[]step{{0, late}}, false, true},
 		"away for days":             {[]step{{0, away}, {0, away}, {0, away}, {6 * 24 * time.Hour, away}}, true, false},
 		"away for a week":           {[]step{{0, away}, {7 * 24 * time.Hour, away}, {7 * 24 * time.Hour, away}}, false, true},

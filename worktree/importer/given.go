@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -35,8 +37,8 @@ func (q *Quarantine) refuseOdd(ctx context.Context, odd map[string]error) error 
 		delete(odd, rawID(o.Name))
 		return nil
 	})
-	for _, first := range odd {
-		return first
+	for _, id := range slices.Sorted(maps.Keys(odd)) { // the same in each import
+		return odd[id]
 	}
 	return err
 }

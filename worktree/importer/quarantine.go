@@ -160,10 +160,14 @@ func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 			return errors.Join(fmt.Errorf("the files' tree %s is not in the pack", git.Short(q.Tree)), context.Cause(ctx))
 		}
 	}
+	old := ""
 	for id, at := range c.commits {
-		if at.Before(o.Since.Add(-clockSkew)) {
-			return fmt.Errorf("commit %s is older than the run, but not in the run's history", git.Short(id))
+		if at.Before(o.Since.Add(-clockSkew)) && (old == "" || id < old) { // the same in each import
+			old = id
 		}
+	}
+	if old != "" {
+		return fmt.Errorf("commit %s is older than the run, but not in the run's history", git.Short(old))
 	}
 	return nil
 }
