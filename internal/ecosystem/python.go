@@ -89,6 +89,9 @@ func python() Ecosystem {
 				"def pytest_sessionfinish (", "def pytest_exception_interact (", "def pytest_assert* (", ". exitstatus =",
 				"collect_ignore =", "collect_ignore_glob =", "unittest . TestCase . % ="},
 				Detail: "changes which tests run or how they end"},
+			// A file that imports pytest or unittest itself counts as a test.
+			{Kind: RunnerHook, Main: true, Roles: []Role{None}, Has: []string{"import _pytest", "from _pytest", ", _pytest",
+				`( "_pytest*"`, `[ "_pytest*"`}, Detail: "reaches into the test runner"},
 			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{`"PYTEST_CURRENT_TEST"`, `"PYTEST_VERSION"`,
 				`"pytest" in sys`, `"unittest" in sys`, `"_pytest" in sys`, `"pytest" not in sys`, `"unittest" not in sys`,
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},

@@ -3,7 +3,7 @@ package lex
 import "strings"
 
 // A pattern is a sequence of tokens separated by spaces: "func Test* (". A word that ends in * matches every word with that
-// prefix, % matches any word, a " any string, and "skip" the string skip. A = before a token marks the name of a test. A
+// prefix, % matches any word, a " any string, "skip" the string skip, and "skip*" every string with that prefix. A = before a token marks the name of a test. A
 // pattern that begins with a word does not match after a dot, where the word would be the name of a member.
 
 // element is one token of a pattern.
@@ -30,7 +30,8 @@ func parse(text string) pattern {
 		case field == `"`:
 			e.kind, e.any = String, true
 		case field[0] == '"':
-			e.kind, e.text = String, strings.Trim(field, `"`)
+			e.kind = String
+			e.text, e.prefix = strings.CutSuffix(strings.Trim(field, `"`), "*")
 		case isWord(field[0]):
 			e.kind = Word
 			e.text, e.prefix = strings.CutSuffix(field, "*")
