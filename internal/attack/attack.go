@@ -235,6 +235,9 @@ func closeFolders(s *escape.Suite) {
 	}
 	check("the content of the repository", `cd "$(git rev-parse --absolute-git-dir)" && chmod 0 objects refs HEAD index`, func() {})
 	check("repository and worktree", `chmod 0 "$(git rev-parse --absolute-git-dir)" .`, func() { // as for a run whose sandbox is lost
+		if disk, ok := sandboxes.As[sandboxes.DiskKeeper](r.room.Sandbox); ok {
+			disk.KeepDisk()
+		}
 		if err := r.room.Close(s.Bounded()); err != nil {
 			s.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func (pl *plan) diskFlags(loader bool) (args []string, err error) {
 }
 
 // prepareVolumes copies the helper into its volume and gives the folders to the user, with a container that does nothing else. It
-// runs as root with CHOWN as its only capability, before any command of an agent.
+// runs as root with CHOWN as its only capability, before any command of the sandbox.
 func (p *Provider) prepareVolumes(ctx context.Context, pl *plan) error {
 	t, loader := p.engine.dialect(), pl.name+loaderSuffix
 	args := slices.Concat([]string{"create", "--name", loader}, pl.labels(), []string{

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -44,14 +46,21 @@ func enter(argv []string) error {
 	return &entryError{fmt.Errorf("start %s: %w", argv[0], unix.Exec(path, argv, os.Environ()))}
 }
 
-// chownFolders changes the owner of folders to the user of commands: UID GID DIR…
+// chownFolders changes the owner of folders to the user of commands: UID GID DIR… An earlier sandbox of the run may have closed
+// them. A folder comes before those in it.
 func chownFolders(args []string) error {
 	uid, err := strconv.Atoi(args[0])
 	gid, err2 := strconv.Atoi(args[1])
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
-	for _, dir := range args[2:] {
+	folders := args[2:]
+	for _, dir := range folders { // only the owner of a folder can open it
+		if err := errors.Join(os.Chown(dir, 0, 0), disk.Unlock(dir)); err != nil {
+			return fmt.Errorf("give the sandbox its folders: %w", err)
+		}
+	}
+	for _, dir := range slices.Backward(folders) {
 		if err := os.Chown(dir, uid, gid); err != nil {
 			return fmt.Errorf("give the sandbox its folders: %w", err)
 		}
