@@ -265,6 +265,23 @@ func TestInitQuestionsFitTheTerminal(t *testing.T) {
 	}
 }
 
+// A program in the repository is written relative to its top, and a missing one is reported.
+func TestInitOwnProgram(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	got := m.run(t, nil, "init", "--sandbox=none", "--agent=command", "--agent-command=./nothere.sh --fast")
+	if got.status != exit.OK || !strings.Contains(got.stdout, "ROOT/repo/nothere.sh: not found; install it where the agent runs") {
+		t.Errorf("got %+v", got)
+	}
+	text, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
+	if err != nil || !strings.Contains(string(text), "agent-command: [\"./nothere.sh\", \"--fast\"]\n") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if got := m.run(t, nil, "config", "agent-command"); got.stdout != "ROOT/repo/nothere.sh\n--fast\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // The proposed agent is installed, and has a login if one does.
 func TestInitProposesAnAgentThatCanWork(t *testing.T) {
 	t.Parallel()

@@ -91,6 +91,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		}
 		return err
 	}
+	choices.Command = portable(top, choices.Command)
 	choices.Example = choices.Backlog && !hasBacklog(top)
 	choices.Prompt, choices.About = prompt.Default, a.About(choices.Agent)
 	if choices.Others, err = otherTools(a, choices); err != nil {
@@ -342,6 +343,9 @@ func printNext(a *compose.App, top string, c scaffold.Choices, built bool) {
 			"your own configuration.")
 	}
 	if p := c.About.Program; p != "" && !inside && a.LookPath(p) == "" {
+		next("%s; %s.", agents.NotFound(p), hint.Agent)
+	}
+	if p := programAt(top, c.Command); p != "" && !inside && a.LookPath(p) == "" {
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
 	if agent, err := a.Agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {

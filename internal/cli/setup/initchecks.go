@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,6 +83,30 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
 	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate), folders...)
 	return nil
+}
+
+// portable writes the program of a command relative to the top, if it is in the repository: in other clones the top has another path.
+func portable(top string, command []string) []string {
+	if len(command) == 0 || !filepath.IsAbs(command[0]) {
+		return command
+	}
+	below, err := filepath.Rel(top, command[0])
+	if err != nil || !filepath.IsLocal(below) {
+		return command
+	}
+	return append([]string{"./" + filepath.ToSlash(below)}, command[1:]...)
+}
+
+// programAt returns the program of a command in the configuration, whose paths are relative to the top. It leaves out one
+// below the home.
+func programAt(top string, command []string) string {
+	if len(command) == 0 || strings.HasPrefix(command[0], "~/") {
+		return ""
+	}
+	if p := command[0]; !strings.Contains(p, "/") || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(top, command[0])
 }
 
 // showNamed warns of hosts that only files of the project name. Ralph proposes none of them and looks none up: the authors of
