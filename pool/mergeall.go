@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/batch"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -59,8 +58,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	checks.Files = journal.GateFilesReport
 	m := &batch.Merger{
 		Repo: w.c.Run.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.c.Run.Repo.StateDir(), "baselines")),
-		Policy: publish.Policy{Repo: w.c.Run.Repo, Protected: w.c.Run.Protected, Secrets: w.c.Run.Secrets}, Checks: checks, Canaries: w.c.Run.Canaries,
-		Run: rec.ID, Interrupt: s.soft.Done(),
+		Policy: w.runner.Policy(), Checks: checks, Canaries: w.c.Run.Canaries, Run: rec.ID, Interrupt: s.soft.Done(),
 		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
 	m.Merge(s.hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 // Files that the user's own git configuration names are protected: git would run or obey them after a merge.
@@ -57,6 +59,31 @@ func TestFilesNamedByGitConfiguration(t *testing.T) {
 			found := p.findings(c.script + `; git -c core.hooksPath=/dev/null -c core.fsmonitor= add -A; git -c core.hooksPath=/dev/null -c core.fsmonitor= commit -qm x`)
 			if got := strings.Join(found, "\n"); got != c.want {
 				t.Errorf("found %q, want %q in %s", got, c.want, filepath.Base(p.dir))
+			}
+		})
+	}
+}
+
+// Files and folders that the caller names are protected like those of the git configuration, by any name.
+func TestFilesNamedByTheCaller(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, before, script, want string }{
+		"file":           {"docs/prompt.md", ``, `mkdir docs; echo x > docs/prompt.md`, "docs/prompt.md is protected (the key names it)"},
+		"absolute":       {"TOP/docs/prompt.md", ``, `mkdir docs; echo x > docs/prompt.md`, "docs/prompt.md is protected (the key names it)"},
+		"in a folder":    {"backlog", ``, `mkdir Backlog; echo x > Backlog/a.md`, "Backlog/a.md is protected (the key names it)"},
+		"linked instead": {"my/backlog", ``, `mkdir -p new/backlog; echo x > new/backlog/a.md; ln -s new my`, "my is a link that replaces a folder with protected files (the key names my/backlog)"},
+		"behind a link":  {"backlog", `mkdir issues; echo x > issues/a; ln -s issues backlog; git add -A; git commit -qm links`, `echo x > issues/b`, "issues/b is protected (the key names it)\nissues/b is the target of the protected backlog/b"},
+		"beside":         {"backlog", ``, `echo x > backlog2; echo x > x`, ""},
+		"outside":        {"../backlog", ``, `mkdir backlog; echo x > backlog/x`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.files = []named.File{{Path: strings.Replace(c.file, "TOP", p.dir, 1), Setting: "the key"}}
+			p.sh(p.dir, c.before)
+			found := p.findings(c.script + `; git add -A; git commit -qm x`)
+			if got := strings.Join(found, "\n"); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -19,7 +19,8 @@ const MaxFindings = 20
 // Policy checks an agent's commits before they are published. It is safe for concurrent use.
 type Policy struct {
 	Repo      *worktree.Repo
-	Protected []string // see ProtectedPaths; empty: no protected paths
+	Protected []string     // see ProtectedPaths; empty: no protected paths
+	Files     []named.File // protected, too, unless Protected is empty; a relative path begins at the top of the checkout
 	Secrets   *redact.Secrets
 }
 
@@ -51,7 +52,7 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	scan.End()
 	var files []named.File
 	if len(p.Protected) > 0 && len(changes.Paths) > 0 {
-		if files, err = named.Files(ctx, p.Repo.Git(), p.Repo.Dir()); err != nil {
+		if files, err = named.Files(ctx, p.Repo.Git(), p.Repo.Dir(), p.Files...); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +38,7 @@ type project struct {
 	t     *testing.T
 	dir   string
 	state string
+	files []named.File // of the policy
 }
 
 func newProject(t *testing.T) *project {
@@ -80,7 +82,9 @@ func (p *project) findings(script string) []string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	policy := publish.Policy{Repo: repo, Protected: publish.ProtectedPaths(), Secrets: redact.New("a-value-to-be-kept")}
+	policy := publish.Policy{
+		Repo: repo, Protected: publish.ProtectedPaths(), Secrets: redact.New("a-value-to-be-kept"), Files: p.files,
+	}
 	found, err := policy.Check(ctx, tree, base.Commit, got.Tip)
 	if err != nil {
 		p.t.Fatal(err)

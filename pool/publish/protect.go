@@ -52,7 +52,7 @@ func folded(path string) string {
 // guard is the compiled form of the protected paths.
 type guard struct {
 	patterns []pattern
-	named    []named.File // files that the user's git configuration names
+	named    []named.File // files that settings name
 	lower    []string     // paths of named, folded
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -39,6 +40,9 @@ func (r *Runner) Admission() *admission.Desk { return r.admission }
 
 // Spaces returns the configuration of all workspaces.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
+
+// Policy returns the policy for the commits of all runs.
+func (r *Runner) Policy() publish.Policy { return r.policy }
 
 // Lot returns the register of unavailable agents, which all runs of the runner share.
 func (r *Runner) Lot() *parking.Lot { return r.lot }

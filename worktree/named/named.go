@@ -1,5 +1,5 @@
-// Package named lists the files of a checkout that the user's own git runs or obeys. It only reads, and is safe for
-// concurrent use. Its caller is the policy, which keeps agents from changing these files.
+// Package named lists the files of a checkout that the user's own git runs or obeys, and those that its caller names. It only
+// reads, and is safe for concurrent use. Its caller is the policy, which keeps agents from changing these files.
 package named
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// File is a file or folder of a checkout that the user's own git runs or obeys, because the configuration or a link in the
-// hooks folder names it. Whoever changes it controls git.
+// File is a file or folder of a checkout that a setting names: whoever changes it controls the program that has the setting. That
+// is the user's own git, for its configuration and the links in the hooks folder, or the program of the caller.
 type File struct {
 	Path    string // relative to the top of the checkout, with slashes
 	Setting string // the setting that names it, such as "core.hookspath"
 }
 
 // Files lists the files that the configuration and the hooks folder name inside the user's checkouts: the one at top, and
-// those that git knows of.
-func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
+// those that git knows of. It adds the files that the caller names, whose paths may be absolute.
+func Files(ctx context.Context, g git.Runner, top string, also ...File) ([]File, error) {
 	settings, err := g.Settings(ctx)
 	if err != nil {
 		return nil, err
@@ -39,6 +39,9 @@ func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
 		n.addSetting(s.Setting, filepath.Dir(s.Origin))
 	}
 	n.addHooks(filepath.Join(g.Common(), "hooks"))
+	for _, f := range also {
+		n.add(f.Setting, n.absolutePaths(f.Path, n.tops...)...)
+	}
 	return n.found, nil
 }
 

@@ -22,7 +22,7 @@ import (
 func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error) {
 	c = run.Config{
 		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
-		Protected: p.ProtectedPaths, Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
+		Protected: p.ProtectedPaths, Files: p.Loaded.Named(), Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
 	}
 	c.Earlier = a.SandboxRegistry(p)
 	if c.Sandboxes, err = a.Sandbox(ctx, p); err != nil {

@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 // Inside refuses a path in the repository from which a link leads out of it. It accepts any path that a flag, a variable or the
@@ -61,4 +63,36 @@ func realPath(path string) (string, error) {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
+}
+
+// Named returns the paths that keys name: files, folders, and the programs of commands with those of their arguments that are files.
+// Some of them may be outside of the repository. It leaves out defaults, which the default of protected-paths covers.
+func (l *Loaded) Named() (all []named.File) {
+	for _, k := range keys.All() {
+		if l.origins[k.Name].Source == FromDefault {
+			continue
+		}
+		switch v := l.values[k.Name].(type) {
+		case string:
+			if k.Kind == keys.Path && v != "" {
+				all = append(all, named.File{Path: v, Setting: k.Name})
+			}
+		case []string:
+			for i, word := range v {
+				if k.Kind == keys.Words && (i == 0 && strings.Contains(word, "/") || l.isFile(word)) {
+					all = append(all, named.File{Path: word, Setting: k.Name})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// isFile reports whether a word of a command is the path of a file, relative to the repository.
+func (l *Loaded) isFile(word string) bool {
+	if word == "" || l.repo == "" {
+		return false
+	}
+	info, err := os.Stat(keys.Resolve(word, l.repo, ""))
+	return err == nil && info.Mode().IsRegular()
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,5 +56,29 @@ func TestInside(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestNamed lists the files that the configuration in effect names.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	l, root, err := setup{
+		repo: "local: {dir: issues}\nrequest-template: docs/request.md\nagent-command: [sh, .ralph/config.yaml, missing]\n",
+		user: "token-command: [tools/token, x]\nca-file: /etc/ca.pem\n", args: []string{"--prompt-file=p.md"},
+	}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range l.Named() {
+		got = append(got, strings.ReplaceAll(f.Setting+": "+f.Path, root, "R"))
+	}
+	slices.Sort(got)
+	want := []string{
+		"agent-command: .ralph/config.yaml", "ca-file: /etc/ca.pem", "local.dir: R/repo/issues", "prompt-file: R/cwd/p.md",
+		"request-template: R/repo/docs/request.md", "token-command: R/repo/tools/token",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

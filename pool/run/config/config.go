@@ -27,6 +27,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 // Config configures runs. Repo, Store and Sandboxes are required, and so is Agent unless runs are commands. The zero value of
@@ -49,6 +50,7 @@ type Config struct {
 	Identity  worktree.Identity // of commits; without an author, that of a tracker.Committer
 	Proof     *proof.Prover     // signs statements about issues' commits that succeed; nil: none
 	Protected []string          // paths that published commits may not touch; default publish.ProtectedPaths()
+	Files     []named.File      // protected, too, unless Protected is set and empty: what settings of the caller name
 
 	Prompt        prompt.Prompt // default prompt.Default
 	Before        []string      // host commands, each for `sh -c`, run on a checkout of the base; runs get the files that they make
