@@ -39,6 +39,57 @@ func TestHostCommandsSeeTheBaseOnly(t *testing.T) {
 	f.clean()
 }
 
+// A change of a file that the host commands run or read is left to a person: the next run would run it outside the sandbox.
+func TestChangesOfHostCommandsAreNotMerged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, gate, file string
+		free               bool
+	}{
+		"script":                  {before: "sh tools/prep.sh", file: "tools/prep.sh"},
+		"without a gate":          {before: "sh tools/prep.sh", gate: "-", file: "tools/prep.sh"},
+		"another case":            {before: "sh tools/prep.sh", file: "tools/Prep.sh"},
+		"script of a makefile":    {before: "make prep", file: "tools/lib/x.sh"},
+		"read only if it exists":  {before: "sh tools/prep.sh", file: "tools/local.sh"},
+		"named folder":            {before: "sh tools/prep.sh && compile ./cmd/gen", file: "cmd/gen/new/x.go"},
+		"folder in a script":      {before: "sh tools/gen.sh", file: "cmd/gen/new/x.go"},
+		"lock file":               {before: "npm ci", gate: "-", file: "package-lock.json"},
+		"another file":            {before: "sh tools/prep.sh", file: "tools/other.txt", free: true},
+		"file in another folder":  {before: "cd ./tools && sh prep.sh", file: "tools/other.txt", free: true},
+		"test, without a gate":    {before: "sh tools/prep.sh", gate: "-", file: "x_test.go", free: true},
+		"script, no host command": {gate: "-", file: "tools/prep.sh", free: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "cat >/dev/null; mkdir -p $(dirname "+c.file+"); echo '# more' >> "+c.file+"; git add -A; git commit -qm work"+done)
+			f.write("tools/prep.sh", "compile() { :; }; npm() { :; }\nif test -f tools/local.sh; then . tools/local.sh; fi\n")
+			f.write("tools/lib/x.sh", "true\n")
+			f.write("tools/gen.sh", "if false; then\n  go run ./cmd/gen\nfi\n")
+			f.write("cmd/gen/main.go", "package main\n")
+			f.write("Makefile", "prep:\n\tsh tools/lib/x.sh\n")
+			f.write("package-lock.json", "{}\n")
+			f.commit("scripts")
+			// Commands that are not there do nothing.
+			f.Config.Run.Before = []string{"compile() { :; }; npm() { :; }; " + c.before}
+			if c.before == "" {
+				f.Config.Run.Before = nil
+			}
+			if c.gate == "" {
+				f.Config.Run.Gate = lines("true")
+			}
+			f.Config.Run.NoCanary, f.Config.Run.Publish = true, journal.PublishMerge
+			f.issue("a")
+			r := f.one("a")
+			if merged := strings.HasPrefix(r.Published, "merged"); merged != c.free || r.Verdict.Outcome != journal.Succeeded {
+				t.Errorf("published %q, %+v, %+v", r.Published, r.Verdict, r.Facts.Watch)
+			}
+			if want := c.file + ": a command on the host runs or reads it"; !c.free && r.Verdict.Reason.Detail != want {
+				t.Errorf("%q, want %q", r.Verdict.Reason.Detail, want)
+			}
+		})
+	}
+}
+
 // A run does not continue from commits that violate the policy, even if they were never to be published.
 func TestPolicyBeforeARunGoesOn(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ func TestWhatActsLaterIsNotMerged(t *testing.T) {
 		"folder of issues": {"issues/evil.md", "local: {dir: issues}\n", "issues/evil.md is protected (local.dir names it)"},
 		"prompt":           {"docs/prompt.md", "prompt-file: docs/prompt.md\n", "docs/prompt.md is protected (prompt-file names it)"},
 		"agent":            {"tools/agent.sh", "", "tools/agent.sh is protected (agent-command names it)"},
+		"host command":     {"tools/prep.sh", "before: [sh tools/prep.sh]\n", "the checks themselves have changed: tools/prep.sh: a command on the host runs or reads it"},
 		"other file":       {"tools/other.sh", "before: [sh tools/prep.sh]\nlocal: {dir: issues}\nprompt-file: docs/prompt.md\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

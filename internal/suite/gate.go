@@ -1,7 +1,12 @@
 package suite
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/suite/script"
@@ -24,4 +29,28 @@ var programs = sync.OnceValue(func() script.Programs {
 // content of a file and whether it exists.
 func Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
 	return programs().Follow(gate, list, read)
+}
+
+// Reached returns a function that reports whether lines, such as those of [Follow], run or read a file: they name it, a pattern that
+// matches it, or a folder above it. Case does not count, because some file systems ignore it.
+func Reached(lines []string) func(file string) bool {
+	files := programs().Files(lines)
+	exact := map[string]script.Named{}
+	var patterns []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		lower := strings.ToLower(name)
+		exact[lower] = files[name]
+		if script.IsPattern(name) {
+			patterns = append(patterns, lower)
+		}
+	}
+	return func(file string) bool {
+		file = strings.ToLower(file)
+		for i, c := range file + "/" {
+			if n, ok := exact[file[:i]]; c == '/' && ok && (i == len(file) || !n.Folder) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, file) })
+	}
 }

@@ -50,7 +50,7 @@ type Look struct {
 	Says     func(string)       // called before each further run of the gate, with the reason
 }
 
-// Read compares the checks' files with those of the base. It runs nothing.
+// Read compares the checks' files, and those of the host commands, with the base's. It runs nothing.
 func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Checks) (*journal.Watch, error) {
 	out := &journal.Watch{Unrun: true}
 	_, err := w.read(ctx, base, tip, must, out)
@@ -73,7 +73,15 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if c.files, err = diff.Files(ctx, g, c.fork, tip); err != nil {
 		return changes{}, err
 	}
-	gate, err := follow(ctx, g, c.fork, slices.Concat(must.Setup, must.Gate)) // setup can change what the gate runs
+	gated := len(must.Gate) > 0
+	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil || !gated {
+		return c, err
+	}
+	var lines []string
+	for _, c := range slices.Concat(must.Setup, must.Gate) { // setup can change what the gate runs
+		lines = append(lines, c.Line)
+	}
+	gate, err := follow(ctx, g, c.fork, lines, false)
 	if err != nil {
 		return changes{}, err
 	}
@@ -81,25 +89,23 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	return c, err
 }
 
-// follow returns the lines of the gate, and those of the scripts that they run on a commit.
-func follow(ctx context.Context, g git.Runner, commit string, gate []loop.Command) ([]string, error) {
-	lines := make([]string, 0, len(gate))
-	for _, c := range gate {
-		lines = append(lines, c.Line)
-	}
+// follow returns the lines, and those of the scripts that they run on a commit. With folders, it adds the folders that scripts name.
+func follow(ctx context.Context, g git.Runner, commit string, lines []string, folders bool) ([]string, error) {
 	var files map[string]diff.Entry // read at the first script
 	var failed error
 	texts := map[string][]byte{}
 	list := func() map[string]diff.Entry {
 		if files == nil && failed == nil {
-			files, failed = diff.List(ctx, g, commit)
+			if files, failed = diff.List(ctx, g, commit); folders {
+				addFolders(files)
+			}
 		}
 		return files
 	}
 	names := sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(list())) })
 	lines = suite.Follow(lines, names, func(file string) ([]byte, bool) {
 		e, there := list()[file]
-		if _, known := texts[e.ID]; there && !known && failed == nil {
+		if _, known := texts[e.ID]; e.Exists() && !known && failed == nil {
 			got, err := diff.Texts(ctx, g, []diff.Entry{e}, textLimit())
 			if err != nil && !errors.Is(err, diff.ErrTooMuch) {
 				failed = err
@@ -215,7 +221,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	}
 	sum := suite.Compare(changes, gate)
 	out.Added, out.Removed, out.Skipped, out.Focused, out.Assertions = sum.Added, sum.Removed, sum.Skipped, sum.Focused, sum.Assertions
-	for _, f := range sum.Findings[:min(maxListed, len(sum.Findings))] {
+	for _, f := range sum.Findings[:min(maxListed-len(out.Findings), len(sum.Findings))] {
 		out.Findings = append(out.Findings, f.String())
 	}
 	var undo []diff.Edit
@@ -236,7 +242,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 
 // compareNames is compare by file names only. It returns the edits that undo the changes.
 func compareNames(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
-	out.Findings = []string{"the change is too large to examine"}
+	out.Findings = append(out.Findings, "the change is too large to examine")
 	for _, f := range files {
 		role, why := suite.RoleOf(f.Path, gate)
 		if before, reason := suite.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {

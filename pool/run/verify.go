@@ -98,10 +98,10 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 	return s, nil
 }
 
-// readChecks examines what the commits changed in the checks, without a clean checkout.
+// readChecks examines what the commits changed in the checks and in host commands, unless a clean checkout will do that.
 func (x *execution) readChecks(ctx context.Context, s journal.State, base worktree.Base) (journal.State, error) {
 	c := x.run.Settings.Checks
-	if len(c.Gate) == 0 || c.Clean || s.Verified.Tip == s.Tip {
+	if len(c.Gate)+len(x.c.Before) == 0 || len(c.Gate) > 0 && c.Clean || s.Verified.Tip == s.Tip {
 		return s, nil
 	}
 	var err error
@@ -216,7 +216,9 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		if err != nil || moved.Facts.Conflict != "" {
 			return moved, err
 		}
-		s = moved
+		if s, err = x.readChecks(ctx, moved, x.base); err != nil {
+			return s, err
+		}
 	}
 	there, cancel := x.stop.forRemote(ctx)
 	defer cancel()

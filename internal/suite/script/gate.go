@@ -24,6 +24,8 @@ type Programs struct {
 type Named struct {
 	Why string
 	Run bool // run as a script, whatever its extension; patterns count only then
+
+	Folder bool // the lines only change to it
 }
 
 // Files returns the files that the lines of a gate name, with reasons. It does not parse shell syntax: each word that looks
@@ -47,11 +49,13 @@ func (p Programs) Files(gate []string) map[string]Named {
 			}
 		}
 	}
+	before := "" // the word before the one that is added
 	add := func(file, reason string, run bool) {
 		for _, folder := range folders {
 			file := path.Join(folder, file)
-			if _, ok := files[file]; !ok && file != "." && !strings.HasPrefix(file, "..") && !path.IsAbs(file) {
-				files[file] = Named{reason, run}
+			changes := slices.Contains(changesFolder(), before)
+			if n, ok := files[file]; (!ok || n.Folder && !changes) && file != "." && !strings.HasPrefix(file, "..") && !path.IsAbs(file) {
+				files[file] = Named{reason, run, changes}
 			}
 		}
 	}
@@ -60,11 +64,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
 		}
 	}
-	for i, word := range words {
-		before := ""
-		if i > 0 {
-			before = words[i-1]
-		}
+	for _, word := range words {
 		// A bare word is a path only where a program expects a script: "test" in "npm test" is not one.
 		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
 			add(word, "named by the gate", false)
@@ -77,6 +77,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 		for _, file := range p.Runners[path.Base(word)] {
 			add(file, "tells "+path.Base(word)+" of the gate what to run", false)
 		}
+		before = word
 	}
 	return files
 }
