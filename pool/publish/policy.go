@@ -21,6 +21,7 @@ type Policy struct {
 	Repo      *worktree.Repo
 	Protected []string     // see ProtectedPaths; empty: no protected paths
 	Files     []named.File // protected, too, unless Protected is empty; a relative path begins at the top of the checkout
+	Copied    []string     // paths that worktrees get from the user's checkout: commits may contain no copy, and no secret in one
 	Secrets   *redact.Secrets
 }
 
@@ -44,6 +45,7 @@ func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string
 // CheckFrom checks every commit of tip that is in none of the bases.
 func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]string, error) {
 	var found findings
+	p.AddCopied(ctx, bases[0])
 	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s adds a secret", file) })
 	changes, err := p.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
@@ -61,6 +63,9 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 		return nil, err
 	}
 	if err := p.checkPaths(ctx, changes, newGuard(p.Protected, files), aliases, &found); err != nil {
+		return nil, err
+	}
+	if err := p.checkCopies(ctx, bases, changes.Paths, &found); err != nil {
 		return nil, err
 	}
 	return found.list(), nil

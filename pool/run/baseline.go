@@ -47,7 +47,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	if x.task.Failed != nil {
 		return s, nil //nolint:nilerr // Prepare reports it
 	}
-	x.addSecrets() // their output is stored
+	x.addSecrets(ctx) // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
 		Run: x.run.ID, Key: x.run.Key, Since: x.run.Started, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,

@@ -84,7 +84,7 @@ func New(c Config) (*Runner, error) {
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
 		c: c, host: host, process: process, lot: lot, spaces: spaces,
-		policy:    publish.Policy{Repo: c.Repo, Protected: c.Protected, Files: c.Files, Secrets: c.Secrets},
+		policy:    publish.Policy{Repo: c.Repo, Protected: c.Protected, Files: c.Files, Copied: c.Copy, Secrets: c.Secrets},
 		baselines: workspace.NewBaselines(spaces, filepath.Join(state, "baselines")),
 		watcher:   &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
 	}

@@ -12,10 +12,10 @@ import (
 func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	s := redact.New()
-	x := &execution{c: &Config{
+	x := &execution{r: &Runner{}, c: &Config{
 		Agent: agents.Claude{}, Secrets: s, Network: gateway.Network{User: agents.User{Env: []string{"ANTHROPIC_API_KEY=the-key-of-the-user"}}},
 	}}
-	x.addSecrets()
+	x.addSecrets(t.Context())
 	if !s.In("the-key-of-the-user") {
 		t.Error("the agent's own key is not redacted")
 	}

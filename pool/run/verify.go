@@ -87,7 +87,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil
 	}
-	x.addSecrets()
+	x.addSecrets(ctx)
 	s.Facts.Policy, err = x.r.policy.CheckFrom(ctx, []string{base.Commit}, s.Tip)
 	if err == nil {
 		s, err = x.readChecks(ctx, s, base)
@@ -231,7 +231,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	} else if text != "" {
 		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: text})
 	}
-	x.addSecrets()
+	x.addSecrets(ctx)
 	if s.Facts.Policy, err = x.r.policy.Check(there, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
 		return s, err
 	}

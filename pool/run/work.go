@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,8 +130,8 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	}
 	timers.Interrupt = x.c.StopGrace
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
-	x.addSecrets()
-	defer x.addSecrets() // an agent on the host may renew its login
+	x.addSecrets(ctx)
+	defer x.addSecrets(ctx) // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Present(), Prompt: prompt, Before: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
@@ -306,12 +307,13 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// addSecrets adds the present secrets of the agents' logins, which change when a login is renewed.
-func (x *execution) addSecrets() {
+// addSecrets adds the present secrets of the agents' logins, which change when a login is renewed, and of files that are copied.
+func (x *execution) addSecrets(ctx context.Context) {
 	all := agents.Builtin()
 	for _, l := range x.c.Agents() {
 		all = append(all, l.Agent)
 	}
+	x.r.policy.AddCopied(ctx, cmp.Or(x.base.Commit, x.task.Base.Commit))
 	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 

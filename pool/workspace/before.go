@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -40,6 +41,14 @@ func (m *Made) Drop(ctx context.Context) error {
 	after, cancel := Hurried(ctx)
 	defer cancel()
 	return m.tree.Discard(after)
+}
+
+// Secrets returns the secrets in files of environment variables.
+func (m *Made) Secrets() []string {
+	if m == nil {
+		return nil
+	}
+	return redact.InFiles(m.tree.Dir(), []string{"."})
 }
 
 // Into copies the files into another worktree.

@@ -1,0 +1,48 @@
+package redact
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The values of files come from the named files, and from files of environment variables in named folders.
+func TestInFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"named.yaml": "password: in-a-named-file-1\n", "folder/.env": "A_TOKEN=in-a-folder-2\n", "folder/deep/.env.test": "A_TOKEN=deeper-3\n",
+		"folder/test.env": "A_TOKEN=another-name-4\n", "folder/code.js": "token: notASecret5\n", "other/.env": "A_TOKEN=not-named-6\n",
+		"large": "A_TOKEN=too-large-7\n" + strings.Repeat("x", fileLimit), "../out-of-it": "A_TOKEN=out-of-it-8\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, "in", name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "in", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		os.Symlink("../out-of-it", filepath.Join(dir, "in", "out")), os.Symlink("named.yaml", filepath.Join(dir, "in", "link")),
+		unix.Mkfifo(filepath.Join(dir, "in", "pipe"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := InFiles(filepath.Join(dir, "in"), []string{"named.yaml", "./folder/", "large", "out", "pipe", "missing", "../out-of-it"})
+	slices.Sort(got)
+	if want := []string{"another-name-4", "deeper-3", "in-a-folder-2", "in-a-named-file-1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := InFiles(filepath.Join(dir, "in"), []string{"link"}); len(got) != 1 {
+		t.Errorf("behind a link: %q", got)
+	}
+	if got := InFiles(filepath.Join(dir, "missing"), []string{"named.yaml"}); got != nil {
+		t.Errorf("%q", got)
+	}
+}
