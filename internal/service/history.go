@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	differ "github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -159,13 +162,17 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	if err != nil {
 		return nil, false, fmt.Errorf("compare with %s: %w", base, err)
 	}
+	as := "--patch"
+	if binary, err := differ.Binary(ctx, g, strings.TrimSpace(fork), r.Tip); err == nil && slices.ContainsFunc(binary, ecosystem.IsSource) {
+		as = "--text" // a byte must not hide code from its reader
+	}
 	err = g.Read(ctx, "", func(out *bufio.Reader) error {
 		var err error
 		if diff, err = io.ReadAll(io.LimitReader(out, int64(limit)+1)); len(diff) > limit {
 			diff, cut, err = diff[:limit], true, errReadEnough
 		}
 		return err
-	}, "diff-tree", "-r", "--numstat", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
+	}, "diff-tree", "-r", "--numstat", "--patch", as, "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", strings.TrimSpace(fork), r.Tip, "--")
 	if cut {
 		err = nil

@@ -74,7 +74,10 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 		return changes{}, err
 	}
 	gated := len(must.Gate) > 0
-	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil || !gated {
+	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil {
+		return c, err
+	}
+	if err := addHidden(ctx, g, c.files, out); err != nil || !gated {
 		return c, err
 	}
 	var lines []string
@@ -195,6 +198,25 @@ func (w *Watcher) addTouched(ctx context.Context, l Look, fork string, paths []s
 		}
 	}
 	return nil
+}
+
+// addHidden records the source files that git takes for data since their change: no reader of a diff sees what they run.
+func addHidden(ctx context.Context, g git.Runner, files []diff.File, out *journal.Watch) error {
+	var entries []diff.Entry
+	files = slices.DeleteFunc(slices.Clone(files), func(f diff.File) bool { return !f.New.Exists() || !ecosystem.IsSource(f.Path) })
+	for _, f := range files {
+		entries = append(entries, f.Old, f.New)
+	}
+	texts, err := diff.Texts(ctx, g, entries, textLimit())
+	if errors.Is(err, diff.ErrTooMuch) {
+		return nil // with a gate, compareNames records that
+	}
+	for _, f := range files {
+		if suite.IsBinary(texts[f.New.ID]) && !suite.IsBinary(texts[f.Old.ID]) && len(out.Findings) < maxListed {
+			out.Findings = append(out.Findings, f.Path+": is binary now, so most programs do not show its text")
+		}
+	}
+	return err
 }
 
 // compare records the changes of files that checks depend on, and returns the edits that undo them.

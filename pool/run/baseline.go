@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // needsBaseline reports whether setup and gate have to run on the base before this run starts.
@@ -124,4 +125,17 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (findings, err
 	return x.r.retest.Test(ctx, retest.Work{
 		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.events.Note, Save: func() { _ = x.save(ctx, *s) }, Setup: x.events.Observe,
 	}, s)
+}
+
+// readChecks examines what the commits changed in the checks and in host commands, unless a clean checkout will do that.
+func (x *execution) readChecks(ctx context.Context, s journal.State, base worktree.Base) (journal.State, error) {
+	c := x.run.Settings.Checks
+	if len(c.Gate) > 0 && c.Clean || s.Verified.Tip == s.Tip {
+		return s, nil
+	}
+	watch, err := x.r.watcher.Read(ctx, base.Commit, s.Tip, c)
+	if s.Facts.Watch = watch; len(c.Gate) == 0 && !watch.Changed() {
+		s.Facts.Watch = nil // nothing is known about checks
+	}
+	return s, err
 }

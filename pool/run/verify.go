@@ -98,17 +98,6 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 	return s, nil
 }
 
-// readChecks examines what the commits changed in the checks and in host commands, unless a clean checkout will do that.
-func (x *execution) readChecks(ctx context.Context, s journal.State, base worktree.Base) (journal.State, error) {
-	c := x.run.Settings.Checks
-	if len(c.Gate)+len(x.c.Before) == 0 || len(c.Gate) > 0 && c.Clean || s.Verified.Tip == s.Tip {
-		return s, nil
-	}
-	var err error
-	s.Facts.Watch, err = x.r.watcher.Read(ctx, base.Commit, s.Tip, c)
-	return s, err
-}
-
 // closeWork imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after
 // that.
 func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.State, error) {

@@ -16,7 +16,9 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	textdiff "github.com/go-git/go-git/v5/utils/diff"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
@@ -129,11 +131,43 @@ func (r *Repo) Stat(ctx context.Context, base, tip string) (Stat, error) {
 			file.Insertions += f.Addition
 			file.Deletions += f.Deletion
 		}
+		if file.Insertions+file.Deletions == 0 && ecosystem.IsSource(file.Path) {
+			if err := file.countAsText(change); err != nil {
+				return Stat{}, fmt.Errorf("compare %s: %w", file.Path, err)
+			}
+		}
 		s.Insertions += file.Insertions
 		s.Deletions += file.Deletions
 		s.Files = append(s.Files, file)
 	}
 	return s, nil
+}
+
+// countAsText counts the lines of a source file that git takes for data, because it has a NUL byte.
+func (f *File) countAsText(c *object.Change) error {
+	from, to, err := c.Files()
+	if err != nil {
+		return err
+	}
+	var texts [2]string
+	for i, file := range []*object.File{from, to} {
+		if file == nil {
+			continue
+		}
+		if texts[i], err = file.Contents(); err != nil {
+			return err
+		}
+	}
+	for _, d := range textdiff.DoWithTimeout(texts[0], texts[1], time.Second) {
+		n := strings.Count(strings.TrimSuffix(d.Text, "\n")+"\n", "\n")
+		switch {
+		case d.Type > 0:
+			f.Insertions += n
+		case d.Type < 0:
+			f.Deletions += n
+		}
+	}
+	return nil
 }
 
 var errWalkLimit = errors.New("enough")

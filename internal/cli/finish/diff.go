@@ -3,6 +3,7 @@ package finish
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	differ "github.com/ralph-pool/ralph/worktree/diff"
 )
 
 const diffLong = `Show what an issue's branch changes, as ` +
@@ -66,6 +69,13 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	}
 	// Run no external diff and no textconv: the agent's .gitattributes could choose it.
 	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
+	if binary, err := differ.Binary(ctx, p.Repo.Git().In(p.Top), spec); err == nil {
+		if hidden := slices.DeleteFunc(binary, func(file string) bool { return !ecosystem.IsSource(file) }); len(hidden) > 0 {
+			a.UI.Warn("git takes source code for data, because of its bytes: " + screen.CleanLine(strings.Join(hidden, ", ")) +
+				"; without --stat it is shown as text, like all other data")
+			argv = append(argv, "--text")
+		}
+	}
 	if stat {
 		argv = append(argv, "--stat")
 	}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+)
+
+// A byte that makes git take source code for data hides it from nobody: it is shown and counted, and a person has to look.
+func TestSourceWithANulByte(t *testing.T) {
+	t.Parallel()
+	for name, gate := range map[string]string{"gate": "--gate=true", "no gate": "--parallel=1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, ".gitignore", ".ralph\n")
+			m.write(t, "calc.js", "one\ntwo\n")
+			m.write(t, "old.js", "one\x00\n")
+			m.commit(t)
+			m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+			agent := m.program(t, "agent", `cat >/dev/null; printf 'one\n/*\0*/ evil()\nthree\n' >calc.js; printf 'P\0N\0G' >a.png; echo x >>old.js
+git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'
+`)
+			own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+			got := m.run(t, nil, append(own, "work", gate, "--skip-permissions", "--publish=merge", "--agent-command="+agent+"/agent")...)
+			if got.status != exit.OK || strings.Contains(got.stdout+got.stderr, "merged into") {
+				t.Fatalf("%+v", got)
+			}
+			const why = "the checks themselves have changed: calc.js: is binary now, so most programs do not show its text"
+			if got := m.run(t, nil, "show", "a"); !strings.Contains(got.stdout, why) || strings.Contains(got.stdout, "old.js: is") {
+				t.Errorf("%+v", got)
+			}
+			if got := m.run(t, nil, "show", "a", "--json"); !strings.Contains(got.stdout, `{"path":"calc.js","insertions":2,"deletions":1}`) &&
+				!strings.Contains(strings.Join(strings.Fields(got.stdout), ""), `{"path":"calc.js","insertions":2,"deletions":1}`) {
+				t.Errorf("%+v", got)
+			}
+			if got := m.run(t, nil, "diff", "a"); !strings.Contains(got.stdout, "+/*\x00*/ evil()") || !strings.Contains(got.stderr, "calc.js") {
+				t.Errorf("%+v", got)
+			}
+			if got := m.run(t, nil, "diff", "a", "--stat"); !strings.Contains(got.stderr, "calc.js") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
