@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,24 @@ func TestIdentityIsMissing(t *testing.T) {
 	f.clean()
 }
 
+// wrapped is a provider that only shows what it decorates.
+type wrapped struct{ sandboxes.Provider }
+
+func (w wrapped) Unwrap() sandboxes.Provider { return w.Provider }
+
+// namingProvider is a provider that adds to the environment of None.
+type namingProvider struct {
+	*sandboxes.None
+	env []string
+}
+
+func (n namingProvider) Environ() []string { return append(n.None.Environ(), n.env...) }
+
+func (n namingProvider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	spec.Env = append(slices.Clip(spec.Env), n.env...)
+	return n.None.Open(ctx, spec)
+}
+
 // If the sandbox's environment hides the name that git has on the host, no agent starts either.
 func TestIdentityIsHidden(t *testing.T) {
 	t.Parallel()
@@ -161,16 +180,20 @@ func TestIdentityIsHidden(t *testing.T) {
 	f := newFixture(t, "echo x >> "+ran+"; "+commits)
 	f.issue("a")
 	bare := []string{"PATH=" + os.Getenv("PATH")}
-	f.Config.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{Env: bare})
-	if _, err := f.pool().Sweep(t.Context()); !errors.Is(err, worktree.ErrNoIdentity) || !strings.Contains(err.Error(), "in the sandbox") {
-		t.Error(err)
+	none := sandboxes.NewNone(sandboxes.NoneConfig{Env: bare})
+	for _, f.Config.Run.Sandboxes = range []sandboxes.Provider{none, wrapped{none}, namingProvider{None: none}} {
+		if _, err := f.pool().Sweep(t.Context()); !errors.Is(err, worktree.ErrNoIdentity) || !strings.Contains(err.Error(), "in the sandbox") {
+			t.Errorf("%T: %v", f.Config.Run.Sandboxes, err)
+		}
+		if _, err := os.Stat(ran); err == nil || len(f.runs("a")) > 0 {
+			t.Fatalf("%T: an agent was started", f.Config.Run.Sandboxes)
+		}
 	}
-	if _, err := os.Stat(ran); err == nil || len(f.runs("a")) > 0 {
-		t.Error("an agent was started")
-	}
+	f.Config.Run.Sandboxes = none
 	name := []string{"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=a@b"}
 	for where, set := range map[string]func(){
 		"the provider's":      func() { f.Config.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{Env: append(bare, name...)}) },
+		"the decorator's":     func() { f.Config.Run.Sandboxes = wrapped{namingProvider{none, name}} },
 		"the configuration's": func() { f.Config.Run.Env = name },
 		"the agent's":         func() { f.Config.Run.Options.Env = name },
 		"the author":          func() { f.Config.Run.Identity.Author = identity.Ident{Name: "Ada", Email: "a@b"} },

@@ -108,15 +108,15 @@ func (c *Config) Private() bool { return c.Sandboxes.Capabilities().Files != san
 // Copies reports whether the sandbox has a disk of its own, so that changes of its files do not reach the worktree on the host.
 func (c *Config) Copies() bool { return c.Sandboxes.Capabilities().Files == sandboxes.Copy }
 
-// Environ returns the agents' environment if they commit with the user's own git configuration; otherwise nil. A decorated
-// provider may add to it, and counts as one that hides nothing.
+// Environ returns the agents' environment if they commit with the user's own git configuration; otherwise nil. A provider without
+// a method Environ counts as one that hides nothing.
 func (c *Config) Environ() []string {
 	if c.Private() {
 		return nil
 	}
 	env := os.Environ()
-	if none, ok := c.Sandboxes.(*sandboxes.None); ok {
-		env = none.Environ()
+	if p, ok := sandboxes.As[interface{ Environ() []string }](c.Sandboxes); ok { // None, or what decorates it
+		env = p.Environ()
 	}
 	env = append(env, c.Env...)
 	for _, l := range c.Agents {
