@@ -21,10 +21,12 @@ type NoneConfig struct {
 }
 
 // None is the provider "none": commands run on the host, as the user, in the worktree. It only hides the host's tokens and
-// ends the processes that it started.
+// ends the processes that it started. Make one with [NewNone]: a zero None refuses to work.
 type None struct {
-	env []string
+	env []string // nil: not made with NewNone
 }
+
+var errNotMade = errors.New("sandbox none: make it with sandboxes.NewNone")
 
 var (
 	_ Provider = (*None)(nil)
@@ -44,7 +46,8 @@ func NewNone(c NoneConfig) *None {
 // Name returns "none".
 func (*None) Name() string { return "none" }
 
-// Environ returns the environment that commands start with.
+// Environ returns the environment that commands start with. Package pool looks there for the name and address of git, so a
+// decorator that adds to the environment overrides it.
 func (n *None) Environ() []string { return slices.Clone(n.env) }
 
 // Capabilities reports no isolation.
@@ -52,18 +55,21 @@ func (*None) Capabilities() Capabilities {
 	return Capabilities{Files: InPlace, Isolation: NoIsolation}
 }
 
-// Check always succeeds: there is nothing to install.
-func (*None) Check(ctx context.Context) error {
-	if ctx.Err() != nil {
+// Check succeeds unless n is a zero None: there is nothing to install.
+func (n *None) Check(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case n.env == nil:
+		return errNotMade
 	}
 	return nil
 }
 
 // Open returns a sandbox on the worktree, which must exist.
 func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err := n.Check(ctx); err != nil {
+		return nil, err
 	}
 	if spec.RequireIsolation {
 		return nil, Fixable(fmt.Errorf("sandbox none does not isolate: %w", ErrUnsupported), Fix{Setting: SetProvider})

@@ -90,6 +90,20 @@ func TestNoneRefusesToOpen(t *testing.T) {
 	}
 }
 
+// A zero provider would start every command without the host's environment, even without PATH.
+func TestNoneIsMadeWithNewNone(t *testing.T) {
+	t.Parallel()
+	const want = "sandbox none: make it with sandboxes.NewNone"
+	zero := new(sandboxes.None)
+	if err := zero.Check(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("Check: %v, want %s", err, want)
+	}
+	if _, err := zero.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()}); err == nil || err.Error() != want {
+		t.Errorf("Open: %v, want %s", err, want)
+	}
+	open(t, sandboxes.NoneConfig{Env: []string{}}) // an empty environment is possible
+}
+
 func TestNoneDenyPatterns(t *testing.T) {
 	t.Parallel()
 	box := open(t, sandboxes.NoneConfig{
