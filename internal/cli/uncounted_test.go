@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
@@ -51,12 +52,47 @@ func TestEstimateEndsARun(t *testing.T) {
 	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true").stdout,
 		"ok    metering      the usage of agent command is unknown: with a budget each of its iterations counts as "+
 			"200000 tokens (estimate-tokens) and $2.00 (estimate-usd)\n")
-	has(m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--budget-usd=3").stdout, "warn  metering", "--agent, or --sandbox native")
-	if text := m.run(t, nil, "doctor", "--sandbox=native", "--agent-command=true", "--budget-usd=3").stdout; strings.Contains(text, "the usage of agent") && strings.Contains(text, "ralph's proxy") {
-		t.Errorf("the sandbox that is chosen is proposed: %s", text)
+	for _, sandbox := range []string{"none", "native"} { // ralph's proxy cannot count an agent whose service it does not know
+		text := m.run(t, nil, "doctor", "--sandbox="+sandbox, "--agent-command=true", "--budget-usd=3").stdout
+		has(text, "warn  metering", "with --agent\n")
+		if strings.Contains(text, "ralph's proxy") {
+			t.Errorf("a sandbox is proposed: %s", text)
+		}
 	}
 	if got = m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); strings.Contains(got.stderr, "the usage of agent") {
 		t.Errorf("without a budget: %s", got.stderr)
+	}
+}
+
+// describedAgent is an agent of another program: its service is unknown.
+type describedAgent struct {
+	agents.Command
+	about agents.Description
+}
+
+func (d describedAgent) Describe() agents.Description { return d.about }
+
+// Doctor proposes a sandbox only where ralph's proxy there can count the agent.
+func TestDoctorProposesNoSandboxThatCannotCount(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, c := range []struct {
+		about agents.Description
+		args  []string
+		want  string
+	}{
+		{agents.Description{}, nil, "known only from its own reports"},
+		{agents.Description{NoCost: true}, []string{"--budget-usd=3"}, "the cost of agent command without a model (model) is unknown"},
+	} {
+		got := m.run(t, func(h *compose.Host) { h.Agents = []agents.Agent{describedAgent{about: c.about}} },
+			append([]string{"doctor", "--sandbox=none", "--agent=command", "--agent-command=true"}, c.args...)...)
+		if !strings.Contains(got.stdout, "warn  metering") || !strings.Contains(got.stdout, c.want) || strings.Contains(got.stdout, "ralph's proxy") {
+			t.Errorf("%+v: %s%s", c.about, got.stdout, got.stderr)
+		}
+	}
+	has := m.run(t, nil, "doctor", "--sandbox=none", "--agent=claude-code")
+	if !strings.Contains(has.stdout, "where ralph's proxy counts it") {
+		t.Errorf("claude: %s%s", has.stdout, has.stderr)
 	}
 }
 
@@ -103,7 +139,10 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 		{work("--dry-run", "--model=unheard-of", "--budget-usd=3"), []string{"of agent codex:unheard-of without a price of its model (prices) is unknown"}, ""},
 		{work("--dry-run", "--model=unheard-of", "--prices=unheard-of=1/1", "--budget-usd=3"), nil, "is unknown"},
 		{work("--dry-run", "--budget-tokens=3"), nil, "is unknown"},
-		{do("doctor", "--sandbox=none", "--agent=codex"), []string{"warn  metering      " + nameless + "; with a limit in US dollars"}, ""},
+		{
+			do("doctor", "--sandbox=none", "--agent=codex"),
+			[]string{"warn  metering      " + nameless + "; with a limit in US dollars", "(budget-tokens), or --sandbox native, docker or podman"}, "",
+		},
 		{do("cost"), []string{"~$14.00"}, ">"},
 	} {
 		text := c.got.stderr + c.got.stdout

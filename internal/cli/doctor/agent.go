@@ -175,25 +175,39 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	if uncounted != "" && c.Estimated() == (loop.Budget{}) { // nothing depends on it
 		d.ok("metering", uncounted)
 	} else if uncounted != "" {
-		fix := "choose an agent whose usage ralph knows with --agent"
-		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {
-			fix += ", or --sandbox native, docker or podman, where ralph's proxy counts it"
+		var names []string
+		for _, a := range c.Uncounted() {
+			names = append(names, a.Name())
 		}
-		d.warn("metering", uncounted, fix)
+		d.warn("metering", uncounted, either("choose an agent whose usage ralph knows with --agent", d.counting(names...)))
 	}
 	if unpriced != "" {
-		d.warn("metering", unpriced, "choose a model with a known price (model), set its price (prices), or set a limit in tokens (budget-tokens); "+
-			"with --sandbox native, docker or podman ralph's proxy counts")
+		var names []string
+		for _, who := range c.Unpriced() {
+			names = append(names, who.Agent)
+		}
+		d.warn("metering", unpriced, either("choose a model with a known price (model), set its price (prices), or set a limit in tokens (budget-tokens)",
+			d.counting(names...)))
 	}
 	switch {
 	case uncounted+unpriced != "":
 	case gateway.Counts(c.Agent, provider.Capabilities()):
 		d.ok("metering", "ralph reads the agent's usage from the answers of its model service")
 	default:
-		d.warn("metering", "the agent's usage is known only from its own reports, after each iteration",
-			"--sandbox native, docker or podman, where ralph's proxy counts it")
+		d.warn("metering", "the agent's usage is known only from its own reports, after each iteration", d.counting(c.Agent.Name()))
 	}
 }
+
+// counting returns the fix for agents that the sandbox does not count; "" if no sandbox does, because their services are unknown.
+func (d *doctor) counting(names ...string) string {
+	if !slices.ContainsFunc(names, func(name string) bool { return d.app.About(name).Endpoint != nil }) {
+		return ""
+	}
+	return "--sandbox native, docker or podman, where ralph's proxy counts it"
+}
+
+// either joins two fixes, of which the second may be empty.
+func either(fix, other string) string { return strings.TrimSuffix(fix+", or "+other, ", or ") }
 
 // reviewer checks that the reviewer's program exists, and seems to be logged in.
 func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
