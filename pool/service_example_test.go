@@ -164,13 +164,14 @@ func (t *tenant) addIssue(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// stopRun cancels a run. Its work stays on the issue's branch. Without the label no later sweep continues it.
+// stopRun cancels an issue. The work of its run stays on the issue's branch. Without the label no sweep works the issue.
 func (t *tenant) stopRun(w http.ResponseWriter, r *http.Request) {
 	key := r.PathValue("key")
-	err := t.issues.Change(r.Context(), key, tracker.Change{RemoveLabels: []string{"no-human"}})
-	if err != nil || !t.pool.Stop(key) {
+	if t.issues.Change(r.Context(), key, tracker.Change{RemoveLabels: []string{"no-human"}}) != nil {
 		http.NotFound(w, r)
+		return
 	}
+	t.pool.Stop(key) // false: no run has begun, and none will
 }
 
 // sendEvents streams events as JSON lines until the client leaves.
@@ -221,6 +222,8 @@ func Example_service() {
 	send(http.MethodPost, server.URL+"/api/issues/hello", "---\ntitle: Never end\nlabels: [no-human]\n---\n")
 	show("web", web.until(journal.EventEnded))
 	api.until(journal.EventAgent)
+	send(http.MethodPost, server.URL+"/api/issues/later", "---\ntitle: Later\n---\n") // has no run
+	send(http.MethodDelete, server.URL+"/api/runs/later", "")
 	send(http.MethodDelete, server.URL+"/api/runs/hello", "")
 	show("api", api.until(journal.EventEnded))
 
