@@ -105,6 +105,9 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 			if rec.Verdict.Outcome != journal.Succeeded || s.count() != 1 {
 				t.Fatalf("%+v; %d sandboxes", rec.Verdict, s.count())
 			}
+			if want := sandboxes.Noticef("the sandbox could not be closed, so some of its processes may be left: %v", errSilent); !slices.Contains(rec.Warnings, want) {
+				t.Errorf("warnings are %v", rec.Warnings)
+			}
 			s.away.Store(false)
 			f.sweep(t.Context())
 			s.wantNone(t)

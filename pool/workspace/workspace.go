@@ -301,7 +301,7 @@ func (w *Workspace) Shut(ctx context.Context) (notices []sandboxes.Notice) {
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
 			w.leftUnclosed = true
-			notices = append(notices, sandboxes.Noticef("sandbox: %v", err))
+			notices = append(notices, sandboxes.Noticef("the sandbox could not be closed, so some of its processes may be left: %v", err))
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
 			n.Text = "sandbox: " + n.Text
