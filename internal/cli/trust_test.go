@@ -101,6 +101,7 @@ func TestLooksWithoutTrust(t *testing.T) {
 	const path, warning = ".ralph/config.yaml", "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
 		"this command ignores it; read and accept it with: ralph trust\n"
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.write(t, ".ralph/.gitignore", "/state/\n")
 	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, one]\nagent-args: [x]\nreview: command\nreview-command: [r]\n")
 	m.commit(t)
 	m.trust(t)

@@ -64,7 +64,8 @@ func Find(ctx context.Context, root string, p git.Location) (string, error) {
 }
 
 // Open makes a state folder for the repository, with subfolders, and returns its path with links resolved, as git prints
-// it. It refuses a folder that belongs to another repository: the two would end each other's runs.
+// it. It refuses a folder that belongs to another repository: the two would end each other's runs. It also refuses a folder in
+// the checkout that git does not ignore.
 func Open(ctx context.Context, dir string, p git.Location, folders ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -76,6 +77,12 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
+	if shown, err := isUntracked(ctx, dir, p); err != nil {
+		return "", fmt.Errorf("state folder %s: %w", dir, err)
+	} else if shown {
+		return "", fmt.Errorf("state folder %s is in the checkout %s, where git clean deletes it; choose a folder elsewhere, or make git ignore it",
+			dir, p.Top)
+	}
 	if err := setOwner(ctx, dir, p); err != nil {
 		return "", err
 	}
@@ -85,6 +92,19 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 		}
 	}
 	return dir, nil
+}
+
+// isUntracked reports whether the files of a state folder are untracked files of the checkout, which git status shows.
+func isUntracked(ctx context.Context, dir string, p git.Location) (bool, error) {
+	within := func(folder string) bool {
+		return folder != "" && strings.HasPrefix(dir+"/", strings.TrimSuffix(folder, "/")+"/")
+	}
+	if !within(p.Top) || within(p.GitDir) || within(p.Common) {
+		return false, nil
+	}
+	g := git.New(p.Top).With("GIT_LITERAL_PATHSPECS=0") // check-ignore refuses literal pathspecs
+	ignored, err := g.Yes(ctx, "check-ignore", "--quiet", "--", filepath.Join(dir, ownerFile))
+	return !ignored, err
 }
 
 // setOwner makes the repository the owner of a state folder that has none.

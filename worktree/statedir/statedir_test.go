@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -171,6 +172,36 @@ func TestOpen(t *testing.T) {
 			f.sh(c.script)
 			if err := own(c.then); (err != nil) != c.refused {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// A state folder in the checkout would be untracked files there, which git status shows and git clean deletes.
+func TestOpenInTheCheckout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state   string
+		refused bool
+	}{
+		"beside":                {"project-state", false},
+		"inside":                {"project/state", true},
+		"inside, through links": {"link/state", true},
+		"ignored":               {"project/ignored/state", false},
+		"in git's folder":       {"project/.git/state", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.sh("echo ignored/ > project/.gitignore; ln -s project link")
+			p, err := git.Locate(t.Context(), filepath.Join(f.dir, "project"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Open(t.Context(), filepath.Join(f.dir, c.state), p, "locks")
+			want := "state folder " + filepath.Join(f.dir, "project", "state") + " is in the checkout"
+			if refused := err != nil && strings.HasPrefix(err.Error(), want); refused != c.refused || err != nil && !refused {
+				t.Errorf("%v", err)
 			}
 		})
 	}
