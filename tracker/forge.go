@@ -145,6 +145,12 @@ type Inspector interface {
 	CreateLabels(ctx context.Context, names []string) error
 }
 
+// Templater is implemented by trackers whose forge reads the templates of requests from paths of its own.
+type Templater interface {
+	// RequestTemplates returns these paths in the repository, in order of preference.
+	RequestTemplates() []string
+}
+
 // Committer is implemented by trackers on which ralph may have an account of its own.
 type Committer interface {
 	// Committer returns the name and email address that the forge shows for ralph's account on commits; both are empty when

@@ -7,29 +7,28 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // maxTemplate is the maximum length of a template in bytes: a forge limits the whole body.
 const maxTemplate = 32 << 10
 
-// templates returns the paths of request templates, in order of preference.
-func templates(tracker string) []string {
-	var hub []string
+// templates returns the paths of request templates, in order of preference: those of the tracker's forge, and those that several
+// forges read.
+func templates(t tracker.Tracker) (paths []string) {
+	if own, ok := tracker.As[tracker.Templater](t); ok {
+		paths = append(paths, own.RequestTemplates()...)
+	}
 	for _, folder := range []string{".github/", "", "docs/"} {
-		hub = append(hub, folder+"pull_request_template.md", folder+"PULL_REQUEST_TEMPLATE.md")
+		paths = append(paths, folder+"pull_request_template.md", folder+"PULL_REQUEST_TEMPLATE.md")
 	}
-	lab := []string{".gitlab/merge_request_templates/Default.md", ".gitlab/merge_request_templates/default.md"}
-	if tracker == "gitlab" {
-		return append(lab, hub...)
-	}
-	return append(hub, lab...)
+	return paths
 }
 
-// Template returns the repository's own request template in the commit; "" if there is none or it is too long. Templates of
-// the tracker's kind of forge come first.
-func Template(ctx context.Context, g git.Runner, commit, tracker string) (string, error) {
-	paths := templates(tracker)
+// Template returns the repository's own request template in the commit; "" if there is none or it is too long.
+func Template(ctx context.Context, g git.Runner, commit string, t tracker.Tracker) (string, error) {
+	paths := templates(t)
 	out, err := g.Out(ctx, append([]string{"ls-tree", "-z", "--long", "--full-tree", commit, "--"}, paths...)...)
 	if err != nil {
 		return "", fmt.Errorf("request template: %w", err)

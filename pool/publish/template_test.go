@@ -8,24 +8,30 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
+
+// templating is a tracker whose forge has paths of its own.
+type templating []string
+
+func (p templating) RequestTemplates() []string { return p }
 
 // The template is the one in the commit, with that of the tracker's forge first; links and very long files do not count.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		files   map[string]string
-		tracker string
-		want    string
+		files map[string]string
+		own   templating // the paths of the tracker's forge
+		want  string
 	}{
-		"none":            {map[string]string{"README": "x"}, "github", ""},
-		"GitHub's":        {map[string]string{".github/PULL_REQUEST_TEMPLATE.md": "\nhub {{x}}\n\n", "docs/pull_request_template.md": "docs"}, "github", "hub {{x}}"},
-		"at the top":      {map[string]string{"pull_request_template.md": "top"}, "github", "top"},
-		"GitLab's first":  {map[string]string{".github/pull_request_template.md": "hub", ".gitlab/merge_request_templates/Default.md": "lab"}, "gitlab", "lab"},
-		"another's first": {map[string]string{".github/pull_request_template.md": "hub", ".gitlab/merge_request_templates/Default.md": "lab"}, "github", "hub"},
-		"a link":          {map[string]string{".github/pull_request_template.md": "-> /etc/passwd"}, "github", ""},
-		"endless":         {map[string]string{".github/pull_request_template.md": strings.Repeat("x", 40<<10)}, "github", ""},
+		"none":            {map[string]string{"README": "x"}, nil, ""},
+		"everybody's":     {map[string]string{".github/PULL_REQUEST_TEMPLATE.md": "\nhub {{x}}\n\n", "docs/pull_request_template.md": "docs"}, nil, "hub {{x}}"},
+		"at the top":      {map[string]string{"pull_request_template.md": "top"}, nil, "top"},
+		"the forge's own": {map[string]string{".github/pull_request_template.md": "hub", ".gitlab/b.md": "lab"}, templating{".gitlab/a.md", ".gitlab/b.md"}, "lab"},
+		"another's":       {map[string]string{".github/pull_request_template.md": "hub", ".gitlab/b.md": "lab"}, nil, "hub"},
+		"a link":          {map[string]string{".github/pull_request_template.md": "-> /etc/passwd"}, nil, ""},
+		"endless":         {map[string]string{".github/pull_request_template.md": strings.Repeat("x", 40<<10)}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +56,10 @@ func TestTemplate(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, ".github")); err != nil { // the checked-out files do not count
 				t.Fatal(err)
 			}
-			if got, err := publish.Template(t.Context(), git.New(dir), "HEAD", c.tracker); got != c.want || err != nil {
+			if got, err := publish.Template(t.Context(), git.New(dir), "HEAD", struct {
+				tracker.Tracker
+				templating
+			}{templating: c.own}); got != c.want || err != nil {
 				t.Errorf("%q, %v, want %q", got, err, c.want)
 			}
 		})

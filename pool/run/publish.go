@@ -243,7 +243,7 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	if err != nil {
 		return err
 	}
-	own, err := publish.Template(ctx, x.c.Repo.Git(), x.base.Commit, x.c.Tracker.Name())
+	own, err := publish.Template(ctx, x.c.Repo.Git(), x.base.Commit, x.c.Tracker)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ var (
 	_ tracker.Approver      = (*Tracker)(nil)
 	_ tracker.Marker        = (*Tracker)(nil)
 	_ tracker.Requester     = (*Tracker)(nil)
+	_ tracker.Templater     = (*Tracker)(nil)
 	_ tracker.Follower      = (*Tracker)(nil)
 	_ tracker.AutoMerger    = (*Tracker)(nil)
 	_ tracker.RequestLister = (*Tracker)(nil)
@@ -111,6 +112,11 @@ func New(cfg forge.Config) (*Tracker, error) {
 		MergeLater: t.mergeLater, KeepOpen: t.keepOpen,
 	})
 	return t, nil
+}
+
+// RequestTemplates returns the paths of GitLab's default template.
+func (*Tracker) RequestTemplates() []string {
+	return []string{".gitlab/merge_request_templates/Default.md", ".gitlab/merge_request_templates/default.md"}
 }
 
 // Name returns "gitlab".
