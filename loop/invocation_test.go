@@ -17,7 +17,7 @@ func TestDryRunPrintsWhatWouldBeSent(t *testing.T) {
 	var prompts []string
 	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
 	c.Agent = scriptedAgent{prompts: &prompts}
-	c.Prompt = prompt.Prompt{Template: prompt.Default, Builtin: issue()}
+	c.Prompt = prompt.Prompt{Template: prompt.Default(), Builtin: issue()}
 	c.Gate = []Command{{Line: "make test"}}
 	dry, err := c.Prompt.Render(t.Context(), c.PromptVars(1, ""), nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func issue() map[string]string {
 
 func TestDefaultTemplate(t *testing.T) {
 	t.Parallel()
-	p := prompt.Prompt{Template: prompt.Default, Builtin: issue()}
-	if err := (prompt.Prompt{Template: prompt.Default}).Check(prompt.Keys()); err != nil {
+	p := prompt.Prompt{Template: prompt.Default(), Builtin: issue()}
+	if err := (prompt.Prompt{Template: prompt.Default()}).Check(prompt.Keys()); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Gate: []Command{{Line: "make test"}, {Line: "make lint"}}}
@@ -68,7 +68,7 @@ func TestDefaultTemplate(t *testing.T) {
 	if strings.Contains(first, "last time") || strings.Contains(first, "\n\n\n") {
 		t.Errorf("an empty section shows:\n%s", first)
 	}
-	bare, err := prompt.Prompt{Template: prompt.Default, Builtin: map[string]string{"branch": "b", "base": "m"}}.
+	bare, err := prompt.Prompt{Template: prompt.Default(), Builtin: map[string]string{"branch": "b", "base": "m"}}.
 		Render(t.Context(), Config{}.PromptVars(2, "boom\n"), nil)
 	if err != nil {
 		t.Fatal(err)

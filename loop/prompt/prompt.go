@@ -19,11 +19,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Default is the template for an issue if the user has none. Package loop does not set the values of the issue and the branch:
-// without package pool, set base, branch and the Keys of the issue, such as issue_title, in Prompt.Builtin.
-//
 //go:embed default.md
-var Default string
+var defaultText string
+
+// Default returns the template for an issue if the user has none. Package loop does not set the values of the issue and the branch:
+// without package pool, set base, branch and the Keys of the issue, such as issue_title, in Prompt.Builtin.
+func Default() string { return defaultText }
 
 // Exec runs a command line of a template with `sh -c`, with env (KEY=VALUE) added to its environment, and returns its standard
 // output. It must run it where the agent works: in the sandbox.

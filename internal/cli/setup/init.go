@@ -93,7 +93,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 	}
 	choices.Command = portable(top, choices.Command)
 	choices.Example = choices.Backlog && !hasBacklog(top)
-	choices.Prompt, choices.About = prompt.Default, a.About(choices.Agent)
+	choices.Prompt, choices.About = prompt.Default(), a.About(choices.Agent)
 	if choices.Others, err = otherTools(a, choices); err != nil {
 		return err
 	}

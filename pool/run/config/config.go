@@ -52,7 +52,7 @@ type Config struct {
 	Protected []string          // paths that published commits may not touch; default publish.ProtectedPaths()
 	Files     []named.File      // protected, too, unless Protected is set and empty: what settings of the caller name
 
-	Prompt        prompt.Prompt // default prompt.Default
+	Prompt        prompt.Prompt // default prompt.Default()
 	Before        []string      // host commands, each for `sh -c`, run on a checkout of the base; runs get the files that they make
 	Setup         []loop.Command
 	After         []loop.Command // run at the end of each run, whatever its outcome; a failure is a warning
@@ -152,7 +152,7 @@ func (c Config) WithDefaults() Config {
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
 	c.StopGrace, c.LastWait, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.LastWait, 2*time.Minute), cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
-		c.Prompt.Template, c.Prompt.Name = prompt.Default, "built-in prompt"
+		c.Prompt.Template, c.Prompt.Name = prompt.Default(), "built-in prompt"
 	}
 	c.Estimate = c.Estimated()
 	if c.Secrets == nil {
