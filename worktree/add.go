@@ -18,6 +18,7 @@ import (
 // them. Add first imports the unsaved work of earlier runs of the key. If that would take a sandbox, it moves that work to
 // a folder that ralph never deletes. The caller holds the claim, so those runs have ended.
 func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
+	s = s.WithBranch(r.BranchName(s.Key))
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("add worktree: %w", err)
 	}

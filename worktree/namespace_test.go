@@ -29,11 +29,12 @@ func TestNamespaces(t *testing.T) {
 		}
 		f.repo = r
 		spec := f.spec("k", "r")
-		spec.Branch = r.BranchName("k")
+		spec.Branch = "" // the namespace's
 		tree, err := r.Add(ctx, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
+		spec.Branch = tree.Spec().Branch
 		tip := f.commit(tree.Dir(), "mine", spec.Branch, "work on "+spec.Branch)
 		if got := f.imported(tree); got.Tip != tip || len(got.Commits) != 1 {
 			t.Fatalf("%+v", got)

@@ -36,7 +36,7 @@ func (b Base) OnRemote(remote string) string {
 type Spec struct {
 	Run    string `json:"run"`    // unique ID of the run
 	Key    string `json:"key"`    // path-safe key of the issue; part of the names of folder and refs
-	Branch string `json:"branch"` // short branch name, required unless Detached; Repo.BranchName(Key) for issues
+	Branch string `json:"branch"` // short branch name; default for Add, unless Detached: Repo.BranchName(Key)
 	Base   Base   `json:"base"`
 	// Fresh starts at Base even if earlier work exists, which is kept under refs/ralph/old.
 	Fresh    bool              `json:"fresh,omitempty"`
@@ -56,6 +56,14 @@ type Spec struct {
 	There map[string]string `json:"-"`
 	// From is the base commit of a detached tree's commit: files beyond it may be an agent's. Empty: no filter runs.
 	From string `json:"from,omitempty"`
+}
+
+// WithBranch returns the spec with the branch if it names none and is not Detached.
+func (s Spec) WithBranch(branch string) Spec {
+	if s.Branch == "" && !s.Detached {
+		s.Branch = branch
+	}
+	return s
 }
 
 // Check refuses a spec that cannot be made.
