@@ -21,13 +21,16 @@ type Subject struct {
 	Options agents.Options
 	// Refused are options that Check must reject, keyed by a part of the error.
 	Refused map[string]agents.Options
-	// Stream is the output of a successful run with exit status 0.
+	// Stream is the output of a successful run with exit status 0. Unless a silent run succeeds, it is one JSON document per
+	// line, or has another format in which a cut line is recognisable: the decoder must report each as an unknown line.
 	Stream []string
 	// Session is the session ID in Stream; empty for an agent without sessions.
 	Session string
-	// Silent is set if a run that prints nothing and exits 0 has failed, as for agents that report a result.
+	// Silent is set if a run that prints nothing and exits 0 has failed, as for agents that report a result. Otherwise every
+	// line counts as prose, and the test "grease" of unknown lines does nothing.
 	Silent bool
-	// Bulk returns a line with n bytes of a tool's output and no prose. The decoder must keep none of them.
+	// Bulk returns a line with n bytes of a tool's output and no prose. The decoder must not copy them: decoding 16 MiB may
+	// allocate 1.25 MiB.
 	Bulk func(n int) []byte
 }
 

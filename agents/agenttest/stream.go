@@ -108,7 +108,7 @@ func (s Subject) bulk(t *testing.T) {
 	}
 	after := memory()
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > maxAllocated {
-		t.Errorf("decoding %d MB allocated %d KB", total>>20, allocated>>10)
+		t.Errorf("decoding %d MiB of a tool's output allocated %d KiB, at most %d are allowed: do not copy it", total>>20, allocated>>10, maxAllocated>>10)
 	}
 	runtime.KeepAlive(d)
 }
