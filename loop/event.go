@@ -27,7 +27,7 @@ const (
 type Event struct {
 	Kind      EventKind
 	Iteration int
-	Text      string
+	Text      string        // empty for EventAgent: see Agent.Text
 	Agent     *agents.Event // EventAgent
 	Check     *Check        // EventGate, EventSetup: set when the command has ended
 	Result    *Iteration    // EventEnded
