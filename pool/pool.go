@@ -28,7 +28,7 @@ type Config struct {
 	// Claims takes and lists the claims; default: Run.Repo.
 	Claims Claims
 
-	Require      []string        // labels that an issue must all have; default "no-human"
+	Require      []string        // labels that an issue must all have; default DefaultLabel
 	Exclude      []string        // labels that an issue must not have, in addition to the state labels
 	Parallel     int             // maximum number of issues worked at the same time; default 4; see SetParallel
 	Limit        int             // maximum number of issues worked in one sweep; 0: no limit
@@ -48,6 +48,9 @@ type Config struct {
 	Observe func(journal.Event)
 }
 
+// DefaultLabel is the pick-up label of a Config without Require.
+const DefaultLabel = "no-human"
+
 // Claims takes and lists claims.
 type Claims = claims.Source
 
@@ -56,7 +59,7 @@ func (c Config) withDefaults() Config {
 		c.Claims, c.BranchPrefix = cmp.Or(c.Claims, Claims(c.Run.Repo)), cmp.Or(c.BranchPrefix, c.Run.Repo.BranchName(""))
 	}
 	if len(c.Require) == 0 {
-		c.Require = []string{"no-human"}
+		c.Require = []string{DefaultLabel}
 	}
 	c.Parallel, c.MinFree = cmp.Or(c.Parallel, 4), cmp.Or(c.MinFree, 1<<30)
 	c.Refresh = cmp.Or(c.Refresh, 15*time.Second)
@@ -74,7 +77,9 @@ func (c Config) validate() error {
 	need(config.IsSet(c.Run.Agent), "Run.Agent is required")
 	need(c.Run.Repo == nil || config.IsSet(c.Claims), "Claims is a nil pointer")
 	need(c.Parallel > 0, "Parallel must be at least 1")
-	need(c.Limit >= 0 && c.MaxOpen >= 0 && c.Refresh > 0, "MaxOpen, Limit and Refresh must not be negative")
+	need(c.Limit >= 0, "Limit must not be negative")
+	need(c.MaxOpen >= 0, "MaxOpen must not be negative")
+	need(c.Refresh > 0, "Refresh must not be negative")
 	need(git.ValidRef("refs/heads/"+c.BranchPrefix+"1"), "BranchPrefix cannot begin the name of a branch")
 	return errors.Join(append(errs, c.ByLabel.Check(), config.CheckLabels(c.Run.Labels, c.Require, c.Exclude))...)
 }
@@ -126,7 +131,7 @@ func (p *Pool) changeAndWake(do func()) {
 }
 
 // SetParallel sets the maximum number of issues worked at the same time, and returns the present number. With 0 or less, sweeps
-// start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is called. Work and
+// list nothing and start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is called. Work and
 // Merge ignore it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.wakeSweeps()
@@ -138,8 +143,9 @@ func (p *Pool) SetParallel(n int) (busy int) {
 func (p *Pool) SetAgain(after time.Duration) { p.again.Store(int64(after)) }
 
 // Demand returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
-// service has refused requests. It returns 0 after Drain or Kill, and when every running sweep has listed the backlog and none
-// waits for a slot.
+// service has refused requests. It is no number of issues: it only says that there may be some. It returns 0 after Drain or Kill,
+// and when every running sweep has listed the backlog and none waits for a slot; never while SetParallel(0) keeps sweeps from
+// listing, or no sweep runs.
 func (p *Pool) Demand() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +188,7 @@ func (p *Pool) takeSlot() bool {
 var ErrBusy = errors.New("no slot is free")
 
 // ErrEnded means that Kill or Drain was called.
-var ErrEnded = errors.New("the pool has ended")
+var ErrEnded = errors.New("the pool starts nothing new")
 
 // WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot: without one it
 // returns ErrBusy, and ErrEnded after Drain or Kill.

@@ -253,7 +253,9 @@ func TestWorkerWorksOneIssue(t *testing.T) {
 func TestConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := pool.New(pool.Config{Parallel: -1, Limit: -1, Refresh: -1, BranchPrefix: "bad..prefix", Require: []string{" "}, ByLabel: schedule.Limits{"db": -1}})
-	for _, want := range []string{"Repo", "Store", "Sandboxes", "Run.Tracker", "Run.Agent", "Parallel", "Limit and Refresh", "BranchPrefix", "empty label", `label "db"`} {
+	for _, want := range []string{
+		"Repo", "Store", "Sandboxes", "Run.Tracker", "Run.Agent", "Parallel", "Limit must", "Refresh must", "BranchPrefix", "empty label", `label "db"`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}

@@ -23,7 +23,7 @@ import (
 // Summary is the result of a sweep.
 type Summary struct {
 	// Runs are in the order in which they ended. They include runs of earlier sweeps that this sweep has ended, unless their
-	// issues have been worked again since.
+	// issues have been worked again since, and runs whose last stages are left to a later sweep: their Ended is zero.
 	Runs     []journal.Record
 	Skipped  []backlog.Skipped // open issues that were not worked, and why
 	Problems []tracker.Problem // parts of the backlog that could not be read, as of the last listing
