@@ -84,6 +84,7 @@ var floors = map[string]int{
 	"pool/run/events":          5,
 	"pool/run/hold":            5,
 	"pool/run/spending":        6,
+	"pool/run/stopping":        6,
 	"pool/run/tree":            6,
 	"pool/batch":               7,
 	"pool/job":                 8,

@@ -41,7 +41,7 @@ func (x *execution) conditions(ctx context.Context) string {
 // could not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.task.Base.Commit == "" {
-		waiting, enough := x.stop.forPreparing(ctx)
+		waiting, enough := x.stop.ForPreparing(ctx)
 		x.task.Base, x.there, x.task.Failed = x.r.trees.Base(waiting, x.run.Branch)
 		enough()
 	}
@@ -67,7 +67,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		x.refreshIssue(ctx)
 	}
 	switch {
-	case x.stop.stopped(ctx):
+	case x.stop.Stopped(ctx):
 		return x.cut(ctx, s, journal.StageBaseline), nil
 	case err != nil:
 		x.result.Unavailable = workspace.Whole(err)

@@ -52,7 +52,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.events.StopObeyed()
 	s.PID = 0
 	_ = x.save(ctx, s) // on failure this process still knows it
-	ctx, done := x.stop.forRelease(ctx)
+	ctx, done := x.stop.ForRelease(ctx)
 	defer done()
 	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)

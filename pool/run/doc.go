@@ -6,9 +6,9 @@
 // take the same stages, with parts left out.
 //
 // To read the code, begin at [Runner.Do] and at the pipeline in pipeline.go. Each stage has a file: baseline.go, prepare.go,
-// work.go, verify.go and publish.go; finish.go has the last three. The watcher in watch.go runs beside the stages. stopping.go
-// has the ways to stop a run, and deferral.go leaves a run to the next sweep. Packages tree, hold, events and spending below this
-// one are parts of a run with state of their own.
+// work.go, verify.go and publish.go; finish.go has the last three. The watcher in watch.go runs beside the stages, and
+// deferral.go leaves a run to the next sweep. Packages tree, hold, events, spending and stopping below this one are parts of a
+// run with state of their own.
 //
 // Package pool takes the claims and decides which runs to start. A [Runner] is safe for concurrent use.
 package run

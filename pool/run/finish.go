@@ -176,7 +176,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 		if !publish.Outage(err) {
 			s.Tries++
 		}
-		return s, &deferral{err, !x.stop.onlyThisRun()}
+		return s, &deferral{err, !x.stop.OnlyThisRun()}
 	case x.stop.Is(journal.StopShutdown):
 		return s, &deferral{error: err}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/run/spending"
+	"github.com/ralph-pool/ralph/pool/run/stopping"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -29,7 +30,7 @@ type execution struct {
 	run  journal.Run // does not change, except for what Prepare chooses: Base, Without and Anew
 	log  *slog.Logger
 
-	stop   *stopping
+	stop   *stopping.Stopping
 	claim  *hold.Claim
 	events *events.Log
 	spend  *spending.Account
@@ -78,7 +79,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		}
 		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
 			free()
-			ctx, free = x.stop.onlySave(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
+			ctx, free = x.stop.OnlySave(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
 		}
 		next, err := x.beginStage(ctx, stage, s)
 		if err != nil {
@@ -116,15 +117,15 @@ func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State
 // doStage does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
 // remote.
 func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
-	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.stopped(ctx) { // no agent has begun
+	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.Stopped(ctx) { // no agent has begun
 		return x.cut(ctx, s, stage.name), nil
 	}
 	cancel := context.CancelFunc(func() {})
 	switch {
 	case stage.name.Before(journal.StageVerify):
-		ctx, cancel = x.stop.untilUrgent(ctx)
+		ctx, cancel = x.stop.UntilUrgent(ctx)
 	case journal.StagePublish.Before(stage.name):
-		ctx, cancel = x.stop.forRemote(ctx)
+		ctx, cancel = x.stop.ForRemote(ctx)
 	}
 	defer cancel()
 	return stage.do(x, ctx, s)
@@ -133,7 +134,7 @@ func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (
 // save stores the redacted state. After a failure the run continues, but does nothing outward: no later process would know of it.
 func (x *execution) save(ctx context.Context, s journal.State) error {
 	s.Shown, s.Facts.Edited = s.Shown || x.progressShown.Load(), s.Facts.Edited || x.edited.Load()
-	ctx, done := x.stop.forSaving(ctx)
+	ctx, done := x.stop.ForSaving(ctx)
 	defer done()
 	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
 	if err != nil && !x.saveFailureReported.Swap(true) {
@@ -146,7 +147,7 @@ func (x *execution) save(ctx context.Context, s journal.State) error {
 // cut records at which stage the run was cut short, and why.
 func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
 	s.Facts.Cut = at
-	halt.Note(&s.Facts, x.stop.reason(ctx))
+	halt.Note(&s.Facts, x.stop.Reason(ctx))
 	return s
 }
 

@@ -50,7 +50,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 		s.Facts.Policy = not.findings
 		return s, nil
 	}
-	if x.stop.stopped(ctx) {
+	if x.stop.Stopped(ctx) {
 		return x.cut(ctx, s, journal.StagePrepare), nil
 	}
 	// If a tree with earlier work keeps its sandbox from opening, other runs are not affected.
@@ -72,7 +72,7 @@ func (e *openError) Unwrap() error { return e.error }
 
 // open makes the tree and opens the sandbox in it. A merge by a person opens none: its gate runs on a clean checkout.
 func (x *execution) open(ctx context.Context) error {
-	waiting, enough := x.stop.forPreparing(ctx) // for a remote
+	waiting, enough := x.stop.ForPreparing(ctx) // for a remote
 	defer enough()
 	if err := x.chooseBase(ctx, waiting); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
 		x.stop.Stop(halt.Error(journal.StopDisk, err.Error()))
-		x.stop.kill(err) // during a grace period it would write more
+		x.stop.Kill(err) // during a grace period it would write more
 	})
 	if err := x.checkStart(ctx); err != nil {
 		return err
@@ -237,7 +237,7 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
-	w.Ending, w.Asked = x.stop.ending, x.stop.Done
+	w.Ending, w.Asked = x.stop.Ending, x.stop.Done
 	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
 	return w
 }

@@ -116,9 +116,9 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 
 // tryToPublish publishes the commits if the run still may.
 func (x *execution) tryToPublish(ctx context.Context, s journal.State) (journal.State, error) {
-	there, done := x.stop.forRemote(ctx)
+	there, done := x.stop.ForRemote(ctx)
 	defer done()
-	if x.stop.killed || x.publishesOutward(s) && !x.mayPublish(there) {
+	if x.stop.Killed || x.publishesOutward(s) && !x.mayPublish(there) {
 		return x.cut(ctx, s, journal.StagePublish), nil
 	}
 	err := x.checkIssue(there)

@@ -47,7 +47,7 @@ func (x *execution) takeMergeLock(ctx context.Context) error {
 	if x.unlockMerges != nil {
 		return nil
 	}
-	waiting, enough := x.stop.untilAsked(ctx)
+	waiting, enough := x.stop.UntilAsked(ctx)
 	defer enough()
 	unlock, err := x.c.Repo.LockMerges(waiting)
 	x.unlockMerges = unlock

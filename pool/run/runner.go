@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/run/spending"
+	"github.com/ralph-pool/ralph/pool/run/stopping"
 	"github.com/ralph-pool/ralph/pool/run/tree"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
@@ -184,7 +185,9 @@ func (r *Runner) checks() journal.Checks {
 // Do takes the run from its record's stage to its end. When ctx ends, Do kills everything, but still imports commits. When
 // task.Soft ends, Do asks the agent to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
-	stop, ctx, free := newStopping(ctx, task, &r.c)
+	stop, ctx, free := stopping.New(ctx, stopping.Config{
+		Soft: task.Soft, Urgent: task.Urgent, Early: task.Early, Grace: r.c.StopGrace, LastWait: r.c.LastWait,
+	})
 	defer free()
 	x := &execution{
 		r: r, c: &r.c, task: task, run: task.Record.Run, stop: stop,
@@ -204,7 +207,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	x.earlier = x.earlierRuns(ctx)
 	wait := x.watch(ctx)
 	state = x.pipeline(ctx, state)
-	stop.kill(nil) // ends the watching
+	stop.Kill(nil) // ends the watching
 	wait()
 	x.events.Close()
 	x.result.Record = journal.Record{Run: x.run, State: state}

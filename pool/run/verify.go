@@ -32,10 +32,10 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if err != nil || s.Facts.Cut != "" || !x.publishable(s) {
 		return s, err
 	}
-	if x.stop.killed {
+	if x.stop.Killed {
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	urgent, cancel := x.stop.untilUrgent(ctx)
+	urgent, cancel := x.stop.UntilUrgent(ctx)
 	defer cancel()
 	s, err = x.rebaseAndCheck(urgent, s)
 	switch {
@@ -43,7 +43,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 		return x.countChanges(ctx, s), nil
 	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue && !x.run.Settings.Attended:
 		return s, &deferral{error: err} // the agent's work is done; the next sweep verifies it
-	case x.stop.stopped(ctx):
+	case x.stop.Stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
 	return x.handleFault(s, err)
@@ -113,7 +113,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 			return s, err
 		}
 	}
-	if imported && !crashed && !x.stop.killed {
+	if imported && !crashed && !x.stop.Killed {
 		s = x.runAfterCommands(ctx, s)
 	}
 	s.Warnings = addNotices(s.Warnings, w.Shut(ctx)...)
@@ -174,7 +174,7 @@ func (x *execution) handleFault(s journal.State, err error) (journal.State, erro
 	away := publish.Outage(err)
 	switch {
 	case away || x.stop.Is(journal.StopShutdown): // not counted
-		return s, &deferral{err, away && !x.stop.onlyThisRun()}
+		return s, &deferral{err, away && !x.stop.OnlyThisRun()}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
 		return s, &deferral{err, publish.Unreachable(err)}
@@ -209,7 +209,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 			return s, err
 		}
 	}
-	there, cancel := x.stop.forRemote(ctx)
+	there, cancel := x.stop.ForRemote(ctx)
 	defer cancel()
 	if s, err = x.rewriteCommits(there, s); err != nil {
 		return s, err
@@ -305,7 +305,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
 		next, err := x.verifyTip(ctx, *s)
 		if err != nil {
-			if !x.stop.stopped(ctx) {
+			if !x.stop.Stopped(ctx) {
 				x.log.Warn("work not verified yet", "error", err)
 			}
 			return nil

@@ -33,7 +33,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	unneeded := x.r.spaces.Disk.Needed()
 	watching.Go(func() {
 		if x.claim.Heartbeat(ctx) {
-			x.stop.kill(halt.Error(journal.StopClaimLost, ""))
+			x.stop.Kill(halt.Error(journal.StopClaimLost, ""))
 		}
 	})
 	checkNow := x.r.checkRequest.Load()

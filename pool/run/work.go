@@ -73,7 +73,7 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	}
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	// A stop leaves an import little time.
-	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stop.stopped(ctx)
+	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stop.Stopped(ctx)
 	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
 		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
@@ -173,9 +173,9 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 
 // runAfterCommands runs the commands of `after`. At a shutdown they have the same grace period as an agent.
 func (x *execution) runAfterCommands(ctx context.Context, s journal.State) journal.State {
-	ctx, cancel := x.stop.untilGrace(ctx)
+	ctx, cancel := x.stop.UntilGrace(ctx)
 	defer cancel()
-	ctx, hasten := x.stop.untilUrgent(ctx)
+	ctx, hasten := x.stop.UntilUrgent(ctx)
 	defer hasten()
 	a := workspace.After{Lines: x.c.After, Stream: x.events.Stream, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {
@@ -188,7 +188,7 @@ func (x *execution) runAfterCommands(ctx context.Context, s journal.State) journ
 func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 	for _, look := range []func(context.Context, *journal.State) (findings, err error){x.retest, x.review} {
 		findings, err := look(ctx, s)
-		if err != nil && !x.stop.stopped(ctx) {
+		if err != nil && !x.stop.Stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
 		if err != nil || findings != nil {
@@ -247,7 +247,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	}
 	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Box, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
 	switch {
-	case x.stop.stopped(ctx):
+	case x.stop.Stopped(ctx):
 		return work, nil
 	case err == nil && !loop.AllPassed(checks):
 		err = errors.New("a command did not pass")
@@ -294,7 +294,7 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	})
 	_, missing := errors.AsType[*sandboxes.StartError](err)
 	switch {
-	case err != nil && x.stop.stopped(ctx):
+	case err != nil && x.stop.Stopped(ctx):
 		s = x.cut(ctx, s, journal.StageWork)
 	case missing: // as in a shell
 		status := 127

@@ -1,4 +1,4 @@
-package run
+package stopping
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 func TestWhatEachStopEnds(t *testing.T) {
 	t.Parallel()
 	const grace, last, never = 20 * time.Second, 3 * time.Minute, time.Hour
-	steps := map[string]func(*stopping, context.Context) (context.Context, context.CancelFunc){
-		"asked": (*stopping).untilAsked, "grace": (*stopping).untilGrace, "urgent": (*stopping).untilUrgent,
-		"remote": (*stopping).forRemote, "saving": (*stopping).forSaving, "leaving": (*stopping).forRelease,
+	steps := map[string]func(*Stopping, context.Context) (context.Context, context.CancelFunc){
+		"asked": (*Stopping).UntilAsked, "grace": (*Stopping).UntilGrace, "urgent": (*Stopping).UntilUrgent,
+		"remote": (*Stopping).ForRemote, "saving": (*Stopping).ForSaving, "leaving": (*Stopping).ForRelease,
 	}
 	for name, want := range map[string]map[string]time.Duration{
 		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},
@@ -32,14 +32,14 @@ func TestWhatEachStopEnds(t *testing.T) {
 				soft, ask := context.WithCancelCause(t.Context())
 				urgent, hasten := context.WithCancelCause(t.Context())
 				early, drain := context.WithCancelCause(t.Context())
-				s, run, free := newStopping(hard, Task{Soft: soft, Urgent: urgent, Early: early}, &Config{StopGrace: grace, LastWait: last})
+				s, run, free := New(hard, Config{Soft: soft, Urgent: urgent, Early: early, Grace: grace, LastWait: last})
 				ctx, cancel := derive(s, run)
 				map[string]func(){
 					"a person": func() { s.Stop(halt.Error(journal.StopAsked, "")) },
 					"soft":     func() { ask(nil) },
 					"drained":  func() { drain(nil) },
 					"urgent":   func() { hasten(nil) },
-					"killed":   func() { s.kill(nil) },
+					"killed":   func() { s.Kill(nil) },
 					"hard":     func() { end(nil) },
 				}[name]()
 				start, took := time.Now(), never
