@@ -8,7 +8,7 @@
 // The commands that set up, check and isolate agents read all of these from the agent's [Description].
 //
 // Agents in other modules can use everything that the built-in ones share: [Request.Check] and [Request.Environ] for the
-// invocation, [Stream], [Read], [Clip], [Fail] and [Tally] for the decoder. See outside_test.go for an example, and package
+// invocation, [Stream], [Read], [Clip], [NewFailure] and [Tally] for the decoder. See outside_test.go for an example, and package
 // agenttest for the conformance tests.
 //
 // A [Registry] finds agents by name. Agents are safe for concurrent use; a Decoder belongs to one process and one goroutine.
@@ -38,17 +38,17 @@ type Description struct {
 	Sbx      Sbx
 	// Efforts and Modes are the valid values of Options.Effort and Options.PermissionMode. Empty: the agent has no such option.
 	Efforts, Modes []string
-	// Looking is the mode in which the agent reads files but changes none without asking. Empty: there is none.
-	Looking string
+	// ReadOnlyMode is the mode in which the agent reads files but changes none without asking. Empty: there is none.
+	ReadOnlyMode string
 	// NoUsage is set if the program's output never states token usage.
 	NoUsage bool
 	// NoCost is set if the program's output states tokens, but never their cost.
 	NoCost bool
 	// Models is set if the agent supports Options.Model.
 	Models bool
-	// Session reports whether an ID names a session that Invocation can resume. IDs come from an agent's output and go into an
+	// IsSessionID reports whether an ID names a session that Invocation can resume. IDs come from an agent's output and go into an
 	// argv, where a program could take other texts for a flag or a file. Nil: the agent has no sessions.
-	Session func(id string) bool
+	IsSessionID func(id string) bool
 	// Mail is the email address that the program adds to trailers of commits. Empty: it adds none.
 	Mail string
 	// Owned maps the flags that Invocation sets to the option to use instead, or to "".
@@ -64,9 +64,9 @@ type Sbx struct {
 	Keys []string
 }
 
-// Resumes reports whether the agent can resume the session with this ID.
-func (d Description) Resumes(id string) bool {
-	return d.Session != nil && len(id) <= maxSession && d.Session(id)
+// CanResume reports whether the agent can resume the session with this ID.
+func (d Description) CanResume(id string) bool {
+	return d.IsSessionID != nil && len(id) <= maxSession && d.IsSessionID(id)
 }
 
 // Options are a user's choices for an agent.

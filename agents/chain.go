@@ -43,8 +43,8 @@ func (c Chain) Choices() []Choice {
 	return list
 }
 
-// Only returns the links with these choices, in the order of list; the whole chain if there are none.
-func (c Chain) Only(list []Choice) Chain {
+// Select returns the links with these choices, in the order of list; the whole chain if there are none.
+func (c Chain) Select(list []Choice) Chain {
 	var out Chain
 	for _, choice := range list {
 		if i := slices.Index(c.Choices(), choice); i >= 0 {

@@ -35,9 +35,9 @@ func (Claude) Describe() Description {
 				{Env: "ANTHROPIC_API_KEY", Header: "X-Api-Key", Format: "%s"},
 				{Env: "CLAUDE_CODE_OAUTH_TOKEN"},
 			},
-			Hidden:    []string{"CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"},
-			Elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
-			Dir:       ".claude", DirEnv: "CLAUDE_CONFIG_DIR", File: ".credentials.json", Read: claudeLogin,
+			SecretVars:      []string{"CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"},
+			UnsupportedVars: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
+			Dir:             ".claude", DirEnv: "CLAUDE_CONFIG_DIR", File: ".credentials.json", Read: claudeLogin,
 			Hint: "run claude once and log in, or set ANTHROPIC_API_KEY to a valid key",
 		},
 		Endpoint: &Endpoint{
@@ -46,14 +46,14 @@ func (Claude) Describe() Description {
 				{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
 				{"GET", "/v1/models*"}, {"HEAD", "/"}, // with which claude checks whether it is online
 			},
-			Point: pointClaude,
+			ProxySettings: pointClaude,
 		},
-		Sbx:     Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
-		Mail:    "noreply@anthropic.com",
-		Session: UUID, // --resume also accepts a file
-		Models:  true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
-		Modes:   []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
-		Looking: "default",
+		Sbx:         Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
+		Mail:        "noreply@anthropic.com",
+		IsSessionID: UUID, // --resume also accepts a file
+		Models:      true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
+		Modes:        []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
+		ReadOnlyMode: "default",
 		Owned: map[string]string{
 			"-p": "", "--print": "", "--verbose": "", "--output-format": "", "--input-format": "",
 			"-r": "", "--resume": "", "-c": "", "--continue": "", "--fork-session": "", "--session-id": "",
@@ -78,7 +78,7 @@ func pinClaude(env []string) []string {
 	for _, entry := range slices.Backward(env) {
 		if url, ok := strings.CutPrefix(entry, "ANTHROPIC_BASE_URL="); ok && !strings.Contains(url, "@") {
 			pinned := map[string]string{"ANTHROPIC_BASE_URL": url}
-			for _, name := range (Claude{}).Describe().Login.Elsewhere {
+			for _, name := range (Claude{}).Describe().Login.UnsupportedVars {
 				if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 					pinned[name] = ""
 				}
@@ -145,7 +145,7 @@ func (c Claude) Invocation(r Request) (Invocation, error) {
 
 // NewDecoder returns a decoder for one process.
 func (Claude) NewDecoder() Decoder {
-	return &claudeDecoder{Stream: Stream{Program: "claude", Resumes: UUID, Refusals: []string{
+	return &claudeDecoder{Stream: Stream{Program: "claude", IsSessionID: UUID, Refusals: []string{
 		"cannot be used with root/sudo privileges", "error: unknown option", "error: option '", "requires --verbose",
 	}}}
 }

@@ -156,7 +156,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	d.Waiting = ""
 	id := Clip(m.ID, 128)
 	usage, uerr := m.Usage.sum()
-	d.usage.Note(id, usage)
+	d.usage.Set(id, usage)
 	if main {
 		d.Finished, d.Failure, d.apiError, d.limitEnd = false, nil, "", 0 // the agent continues
 		d.model, d.context = Clip(m.Model, 128), usage.Tokens()+usage.CacheRead
@@ -197,10 +197,10 @@ type claudeInput string
 // UnmarshalJSON never fails: tools may have any input.
 func (in *claudeInput) UnmarshalJSON(raw []byte) error {
 	var v struct {
-		Command, Path, URL, Query, Pattern, Description, Skill Loose
+		Command, Path, URL, Query, Pattern, Description, Skill LenientString
 
-		File     Loose `json:"file_path"`
-		Notebook Loose `json:"notebook_path"`
+		File     LenientString `json:"file_path"`
+		Notebook LenientString `json:"notebook_path"`
 	}
 	_ = json.Unmarshal(raw, &v)
 	first := cmp.Or(v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill)
@@ -217,7 +217,7 @@ type claudeUsage struct {
 }
 
 func (u claudeUsage) sum() (Usage, error) {
-	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.Sane()
+	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.Plausible()
 }
 
 // claudeModels is the sum of claude's usage by model, which includes sub-agents and small helper models.
@@ -249,7 +249,7 @@ func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 			CacheRead:  v.CacheReadInputTokens,
 			CacheWrite: v.CacheCreationInputTokens,
 			CostUSD:    v.CostUSD,
-		}.Sane()
+		}.Plausible()
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 	if r.Models.models == 0 {
 		u, uerr := r.Usage.sum()
 		u.CostUSD = max(r.Cost-d.resultsUsage.CostUSD, 0)
-		u, cerr := u.Sane()
+		u, cerr := u.Plausible()
 		usage, err = u, errors.Join(err, uerr, cerr)
 	}
 	d.Finished, d.resultsUsage, d.usage = true, d.resultsUsage.Add(usage), Tally{}
@@ -322,7 +322,7 @@ func (d *claudeDecoder) resultFailure(r claudeResult) *Failure {
 	class := cmp.Or(StatusClass(r.Status), claudeErrorClass(r.ErrorType), claudeErrorClass(r.Cause), claudeErrorClass(d.apiError))
 	switch {
 	case r.Terminal == "aborted_tools" || r.Terminal == "aborted_streaming": // claude catches SIGINT and exits 0
-		return Fail(Killed, "claude was interrupted by SIGINT")
+		return NewFailure(Killed, "claude was interrupted by SIGINT")
 	case r.Terminal == "prompt_too_long":
 		class = BadRequest
 	case r.Subtype == "error_max_turns":
@@ -331,10 +331,10 @@ func (d *claudeDecoder) resultFailure(r claudeResult) *Failure {
 		class = RateLimit
 	case class == "":
 		class = OtherFailure
-	case (class == BadRequest || class == RateLimit || class == Auth) && SaysNoCredit(message): // the text is the service's, not the model's
+	case (class == BadRequest || class == RateLimit || class == Auth) && IsNoCreditMessage(message): // the text is the service's, not the model's
 		class = NoCredit
 	}
-	f := Fail(class, "%s", Advised(class, message, Claude{}.Describe().Login))
+	f := NewFailure(class, "%s", Advised(class, message, Claude{}.Describe().Login))
 	if class == RateLimit {
 		f.ResetAt = ResetTime(limitEnd)
 	}

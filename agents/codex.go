@@ -28,22 +28,22 @@ func (Codex) Describe() Description {
 		Program: "codex",
 		Install: "npm install --global @openai/codex@0.169.0 && npm cache clean --force",
 		Login: Login{
-			Keys:   []Key{{Env: "CODEX_API_KEY"}, {Env: codexKey}},
-			Hidden: []string{"CODEX_ACCESS_TOKEN"},
-			Dir:    ".codex", DirEnv: "CODEX_HOME", File: "auth.json", Read: codexLogin,
+			Keys:       []Key{{Env: "CODEX_API_KEY"}, {Env: codexKey}},
+			SecretVars: []string{"CODEX_ACCESS_TOKEN"},
+			Dir:        ".codex", DirEnv: "CODEX_HOME", File: "auth.json", Read: codexLogin,
 			Hint: "run codex login, or set OPENAI_API_KEY to a valid key",
 		},
 		Endpoint: &Endpoint{
 			Name: "openai", Upstream: "https://api.openai.com/v1", UpstreamEnv: "OPENAI_BASE_URL",
-			Routes: []Route{{"POST", "/responses"}, {"POST", "/responses/compact"}, {"GET", "/models*"}},
-			Point:  pointCodex,
+			Routes:        []Route{{"POST", "/responses"}, {"POST", "/responses/compact"}, {"GET", "/models*"}},
+			ProxySettings: pointCodex,
 		},
-		Sbx:     Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
-		Mail:    "noreply@openai.com",
-		NoCost:  true,
-		Session: UUID, // resume also accepts a name
-		Models:  true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
-		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",
+		Sbx:         Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
+		Mail:        "noreply@openai.com",
+		NoCost:      true,
+		IsSessionID: UUID, // resume also accepts a name
+		Models:      true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
+		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, ReadOnlyMode: "read-only",
 		Owned: map[string]string{
 			"--json": "", "--skip-git-repo-check": "", "--last": "", "-": "",
 			"-m": "model", "--model": "model", "-s": "permission mode", "--sandbox": "permission mode",
@@ -129,7 +129,7 @@ func (c Codex) Invocation(r Request) (Invocation, error) {
 
 // NewDecoder returns a decoder for one process.
 func (Codex) NewDecoder() Decoder {
-	return &codexDecoder{Stream: Stream{Program: "codex", Resumes: UUID, Refusals: []string{
+	return &codexDecoder{Stream: Stream{Program: "codex", IsSessionID: UUID, Refusals: []string{
 		"error: unexpected argument", "error: invalid value", "Error loading config.toml",
 	}}}
 }

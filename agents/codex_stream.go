@@ -51,7 +51,7 @@ func (d *codexDecoder) decode(line []byte) ([]Event, error) {
 		return nil, err
 	case "turn.completed":
 		d.Finished, d.Failure, d.Waiting = true, nil, ""
-		u, uerr := Usage{Input: v.Usage.Input, Output: v.Usage.Output, CacheRead: v.Usage.CacheRead, CacheWrite: v.Usage.CacheWrite}.Sane()
+		u, uerr := Usage{Input: v.Usage.Input, Output: v.Usage.Output, CacheRead: v.Usage.CacheRead, CacheWrite: v.Usage.CacheWrite}.Plausible()
 		u.Input = max(u.Input-u.CacheRead-u.CacheWrite, 0) // codex counts cached input as input
 		d.usage = u
 		return nil, errors.Join(err, uerr)
@@ -151,7 +151,7 @@ type codexCommand string
 
 // UnmarshalJSON never fails.
 func (c *codexCommand) UnmarshalJSON(raw []byte) error {
-	var words [200]Loose
+	var words [200]LenientString
 	if json.Unmarshal(raw, &words[0]) == nil && words[0] == "" {
 		_ = json.Unmarshal(raw, &words)
 	}
@@ -187,24 +187,24 @@ func codexFailure(message string) *Failure {
 	text := Clip(message, MaxMessage)
 	if !strings.HasPrefix(message, "{") {
 		class := codexTextClass(text)
-		if class != OtherFailure && class != Overload && SaysNoCredit(text) {
+		if class != OtherFailure && class != Overload && IsNoCreditMessage(text) {
 			class = NoCredit
 		}
-		return Fail(class, "%s", Advised(class, cmp.Or(text, "codex reported a failed turn"), Codex{}.Describe().Login))
+		return NewFailure(class, "%s", Advised(class, cmp.Or(text, "codex reported a failed turn"), Codex{}.Describe().Login))
 	}
 	body, _ := Read[struct {
-		Detail Loose
+		Detail LenientString
 		Error  struct {
-			Code, Type, Message Loose
+			Code, Type, Message LenientString
 			ResetsAt            int64 `json:"resets_at"`
 		}
 	}]([]byte(message))
 	text = cmp.Or(Clip(string(body.Error.Message), MaxMessage), Clip(string(body.Detail), MaxMessage), text)
 	class := cmp.Or(codexCodeClass(string(cmp.Or(body.Error.Code, body.Error.Type))), BadRequest)
-	if class != Overload && SaysNoCredit(text) {
+	if class != Overload && IsNoCreditMessage(text) {
 		class = NoCredit
 	}
-	f := Fail(class, "%s", Advised(class, text, Codex{}.Describe().Login))
+	f := NewFailure(class, "%s", Advised(class, text, Codex{}.Describe().Login))
 	if class == RateLimit {
 		f.ResetAt = ResetTime(body.Error.ResetsAt)
 	}

@@ -38,7 +38,7 @@ func (commandDecoder) Line(line []byte) []Event {
 // Finish reports only how the process ended.
 func (commandDecoder) Finish(e Ending) Report {
 	if e.StartErr != nil { // the error names the program
-		return Report{Failure: Fail(NotStarted, "%v", e.StartErr)}
+		return Report{Failure: NewFailure(NotStarted, "%v", e.StartErr)}
 	}
 	s := Stream{Program: "the agent's command", Finished: true}
 	return s.Report(e)

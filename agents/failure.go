@@ -33,9 +33,9 @@ func Advised(c Class, message string, l Login) string {
 	return fmt.Sprintf("%s (%s: %s)", Clip(message, MaxMessage/2), means, c.Advice(l))
 }
 
-// SaysNoCredit reports whether a service's message says that an account has no credit, which some services send with the status
+// IsNoCreditMessage reports whether a service's message says that an account has no credit, which some services send with the status
 // of a bad request or a rate limit. Pass only a service's own text, since a model could write the same.
-func SaysNoCredit(message string) bool {
+func IsNoCreditMessage(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
 		"credit balance is too low", "exceeded your current quota", "check your plan and billing",
@@ -63,42 +63,42 @@ func (s *Stream) failure(e Ending) *Failure {
 	switch {
 	case e.StartErr != nil:
 		if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
-			return Fail(NotStarted, "%s", NotFound(s.Program))
+			return NewFailure(NotStarted, "%s", NotFound(s.Program))
 		}
-		return Fail(NotStarted, "%s: %v", s.Program, e.StartErr)
+		return NewFailure(NotStarted, "%s: %v", s.Program, e.StartErr)
 	case s.Failure != nil:
 		return s.Failure
 	case signal != "":
-		return Fail(Killed, "%s was ended by %s%s", s.Program, signal, whileWaiting)
+		return NewFailure(Killed, "%s was ended by %s%s", s.Program, signal, whileWaiting)
 	case s.Finished && e.ExitCode == 0:
 		return nil
 	case s.Finished:
 		return s.exitFailure(e)
 	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // statuses of a shell or a container
-		return Fail(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
+		return NewFailure(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
 	}
 	if s.lines == 0 && e.ExitCode != 0 {
 		for _, refusal := range s.Refusals {
 			if line := firstLineWith(e.StderrTail, refusal); line != "" {
-				return Fail(BadRequest, "%s refused its command line or configuration: %s", s.Program, line)
+				return NewFailure(BadRequest, "%s refused its command line or configuration: %s", s.Program, line)
 			}
 		}
 	}
 	switch {
 	case whileWaiting != "":
-		return Fail(s.Class, "%s ended (status %d)%s", s.Program, e.ExitCode, whileWaiting)
+		return NewFailure(s.Class, "%s ended (status %d)%s", s.Program, e.ExitCode, whileWaiting)
 	case e.ExitCode != 0:
 		return s.exitFailure(e)
 	}
-	return Fail(OtherFailure, "%s ended without a result", s.Program)
+	return NewFailure(OtherFailure, "%s ended without a result", s.Program)
 }
 
 // exitFailure returns the failure of a process that exited without reporting a reason.
 func (s *Stream) exitFailure(e Ending) *Failure {
 	if line := Clip(lastLine(e.StderrTail), MaxMessage); line != "" {
-		return Fail(OtherFailure, "%s exited with status %d: %s", s.Program, e.ExitCode, line)
+		return NewFailure(OtherFailure, "%s exited with status %d: %s", s.Program, e.ExitCode, line)
 	}
-	return Fail(OtherFailure, "%s exited with status %d and no message", s.Program, e.ExitCode)
+	return NewFailure(OtherFailure, "%s exited with status %d and no message", s.Program, e.ExitCode)
 }
 
 // signalOf returns the signal that ended a process, or "". Programs that catch a signal to clean up, and container clients, turn
@@ -113,8 +113,8 @@ func signalOf(e Ending) string {
 	}[e.ExitCode]
 }
 
-// Fail returns a failure. Its message is one harmless line of at most MaxMessage runes.
-func Fail(c Class, format string, args ...any) *Failure {
+// NewFailure returns a failure. Its message is one harmless line of at most MaxMessage runes.
+func NewFailure(c Class, format string, args ...any) *Failure {
 	return &Failure{Class: c, Message: Clip(fmt.Sprintf(format, args...), MaxMessage)}
 }
 

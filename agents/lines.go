@@ -26,8 +26,8 @@ func Read[T any](line []byte) (T, error) {
 // Stream is the common part of line decoders. A decoder embeds it, sets Program, Resumes and Refusals at the start and the other
 // exported fields while it decodes, calls Decode and Begin for its lines, and Report at the end.
 type Stream struct {
-	Program string               // display name
-	Resumes func(id string) bool // Description.Session
+	Program     string               // display name
+	IsSessionID func(id string) bool // Description.IsSessionID
 	// Refusals are the beginnings of the program's messages on stderr about its own command line and configuration. They count
 	// only if nothing was printed, that is, before any agent was at work.
 	Refusals []string
@@ -63,7 +63,7 @@ func (s *Stream) Begin(id string) ([]Event, error) {
 	if id == "" || id == s.session {
 		return nil, nil
 	}
-	if len(id) > maxSession || s.Resumes == nil || !s.Resumes(id) {
+	if len(id) > maxSession || s.IsSessionID == nil || !s.IsSessionID(id) {
 		return nil, fmt.Errorf("session id %q", Clip(id, 60))
 	}
 	s.session = id
@@ -84,8 +84,8 @@ func Unknown(parts ...string) error {
 	return fmt.Errorf("unknown %s", kind)
 }
 
-// Sane returns the usage with implausible counts set to zero, which would spoil every sum, and ErrShape if there were any.
-func (u Usage) Sane() (Usage, error) {
+// Plausible returns the usage with implausible counts set to zero, which would spoil every sum, and ErrShape if there were any.
+func (u Usage) Plausible() (Usage, error) {
 	const maxCount = 1 << 48
 	clean := u
 	for _, n := range []*int64{&clean.Input, &clean.Output, &clean.CacheRead, &clean.CacheWrite} {
@@ -102,13 +102,13 @@ func (u Usage) Sane() (Usage, error) {
 	return clean, nil
 }
 
-// Loose is a string field that is "" if it is absent or has another type.
-type Loose string
+// LenientString is a string field that is "" if it is absent or has another type.
+type LenientString string
 
 // UnmarshalJSON never fails.
-func (l *Loose) UnmarshalJSON(raw []byte) error {
+func (l *LenientString) UnmarshalJSON(raw []byte) error {
 	var s string
 	_ = json.Unmarshal(raw, &s)
-	*l = Loose(s)
+	*l = LenientString(s)
 	return nil
 }

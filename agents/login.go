@@ -18,10 +18,10 @@ import (
 type Login struct {
 	// Keys are the variables that may hold a credential, in the order in which the program looks for them.
 	Keys []Key
-	// Hidden are further variables with secrets.
-	Hidden []string
-	// Elsewhere are variables that make the program log in to services where ralph cannot add the credential.
-	Elsewhere []string
+	// SecretVars are further variables with secrets.
+	SecretVars []string
+	// UnsupportedVars are variables that make the program log in to services where ralph cannot add the credential.
+	UnsupportedVars []string
 	// Dir and File locate the program's own login: File below Dir in the user's home, or below the folder in DirEnv.
 	Dir, DirEnv, File string
 	// Read reads the credential from that file.
@@ -53,8 +53,8 @@ type Endpoint struct {
 	UpstreamEnv string // variable with which users replace Upstream
 	// Routes are the requests that the agent makes; with the credential others would be possible.
 	Routes []Route
-	// Point returns the settings for Options.Env and the arguments for Options.Args that direct the agent to this URL.
-	Point func(s Service, url, placeholder string) (env, args []string)
+	// ProxySettings returns the settings for Options.Env and the arguments for Options.Args that direct the agent to this URL.
+	ProxySettings func(s Service, url, placeholder string) (env, args []string)
 }
 
 // Route is a method and a path; "*" at the end of the path matches any rest.
@@ -86,7 +86,7 @@ func FindService(a Agent, u User) (Service, error) {
 	if d.Endpoint == nil {
 		return Service{}, fmt.Errorf("agent %s: %w: its model service is not known", a.Name(), ErrNoEndpoint)
 	}
-	for _, name := range d.Login.Elsewhere {
+	for _, name := range d.Login.UnsupportedVars {
 		if u.variable(name) != "" {
 			return Service{}, fmt.Errorf("agent %s: %w: %s signs requests inside the agent", a.Name(), ErrNoEndpoint, name)
 		}
@@ -133,7 +133,7 @@ func (l Login) Path(u User) string {
 
 // secretVariables returns all variables that may hold secrets.
 func (l Login) secretVariables() []string {
-	names := slices.Clone(l.Hidden)
+	names := slices.Clone(l.SecretVars)
 	for _, key := range l.Keys {
 		names = append(names, key.Env)
 	}

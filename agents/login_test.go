@@ -120,7 +120,7 @@ func TestService(t *testing.T) {
 			if got, err := s.Secret(t.Context()); got != credential || err != nil || !strings.HasSuffix(s.Login, tt.login) {
 				t.Errorf("secret %q, %v, of %s", got, err, s.Login)
 			}
-			pointed, args := tt.agent.Describe().Endpoint.Point(s, "http://127.0.0.1:15381", "placeholder")
+			pointed, args := tt.agent.Describe().Endpoint.ProxySettings(s, "http://127.0.0.1:15381", "placeholder")
 			if all := fmt.Sprint(pointed, args, s.Name, s.Routes, s.Login); strings.Contains(all, credential) {
 				t.Errorf("the credential is in %s", all)
 			}
@@ -166,7 +166,7 @@ func TestPoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, args := agents.Claude{}.Describe().Endpoint.Point(s, "http://127.0.0.1:15381", "placeholder")
+	env, args := agents.Claude{}.Describe().Endpoint.ProxySettings(s, "http://127.0.0.1:15381", "placeholder")
 	for _, want := range []string{"ANTHROPIC_BASE_URL=http://127.0.0.1:15381", "CLAUDE_CODE_OAUTH_TOKEN=placeholder"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%q is not in %q", want, env)
@@ -181,7 +181,7 @@ func TestPoint(t *testing.T) {
 	if s, err = agents.FindService(agents.Codex{}, agents.User{Home: home}); err != nil {
 		t.Fatal(err)
 	}
-	env, args = agents.Codex{}.Describe().Endpoint.Point(s, "http://127.0.0.1:15381", "placeholder")
+	env, args = agents.Codex{}.Describe().Endpoint.ProxySettings(s, "http://127.0.0.1:15381", "placeholder")
 	if !slices.Equal(env, []string{"OPENAI_API_KEY=placeholder"}) {
 		t.Errorf("environment %q", env)
 	}

@@ -10,8 +10,8 @@ func TestLooking(t *testing.T) {
 	t.Parallel()
 	for _, a := range Builtin() {
 		d := a.Describe()
-		if (d.Looking == "") != (len(d.Modes) == 0) || d.Looking != "" && !slices.Contains(d.Modes, d.Looking) {
-			t.Errorf("%s: %q of %q", a.Name(), d.Looking, d.Modes)
+		if (d.ReadOnlyMode == "") != (len(d.Modes) == 0) || d.ReadOnlyMode != "" && !slices.Contains(d.Modes, d.ReadOnlyMode) {
+			t.Errorf("%s: %q of %q", a.Name(), d.ReadOnlyMode, d.Modes)
 		}
 	}
 }

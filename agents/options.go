@@ -25,9 +25,9 @@ func Check(a Agent, o Options) error {
 func (r Request) Check(a Agent) error {
 	var err error
 	switch {
-	case r.Session != "" && a.Describe().Session == nil:
+	case r.Session != "" && a.Describe().IsSessionID == nil:
 		err = errors.New("sessions are not supported")
-	case r.Session != "" && !a.Describe().Resumes(r.Session):
+	case r.Session != "" && !a.Describe().CanResume(r.Session):
 		err = fmt.Errorf("session %q is not a session id", Clip(r.Session, 60))
 	case strings.TrimSpace(r.Prompt) == "":
 		err = errors.New("the prompt is empty")

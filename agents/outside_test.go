@@ -23,7 +23,7 @@ var scribeSession = regexp.MustCompile(`^s-[0-9]+$`)
 
 func (scribe) Describe() agents.Description {
 	return agents.Description{
-		Program: "scribe", Models: true, Session: scribeSession.MatchString,
+		Program: "scribe", Models: true, IsSessionID: scribeSession.MatchString,
 		Login: agents.Login{Keys: []agents.Key{{Env: "SCRIBE_KEY"}}, Hint: "set SCRIBE_KEY"},
 		Owned: map[string]string{"--model": "model", "--resume": ""},
 	}
@@ -43,7 +43,7 @@ func (a scribe) Invocation(r agents.Request) (agents.Invocation, error) {
 }
 
 func (a scribe) NewDecoder() agents.Decoder {
-	return &scribeDecoder{Stream: agents.Stream{Program: "scribe", Resumes: scribeSession.MatchString}}
+	return &scribeDecoder{Stream: agents.Stream{Program: "scribe", IsSessionID: scribeSession.MatchString}}
 }
 
 type scribeDecoder struct {
@@ -56,7 +56,7 @@ func (d *scribeDecoder) Line(line []byte) []agents.Event { return d.Decode(line,
 func (d *scribeDecoder) decode(line []byte) ([]agents.Event, error) {
 	v, err := agents.Read[struct {
 		Type, ID, Text, Tool string
-		Path                 agents.Loose
+		Path                 agents.LenientString
 		Status, Reset        int64
 		Input, Output        int64
 	}](line)
@@ -67,15 +67,15 @@ func (d *scribeDecoder) decode(line []byte) ([]agents.Event, error) {
 	case "start":
 		return d.Begin(v.ID)
 	case "say":
-		u, err := agents.Usage{Input: v.Input, Output: v.Output}.Sane()
-		d.usage.Note(agents.Clip(v.ID, 128), u)
+		u, err := agents.Usage{Input: v.Input, Output: v.Output}.Plausible()
+		d.usage.Set(agents.Clip(v.ID, 128), u)
 		return []agents.Event{{Kind: agents.EventMessage, Message: agents.Clip(v.ID, 128), Text: v.Text}}, err
 	case "tool":
 		return []agents.Event{{Kind: agents.EventTool, Name: agents.Clip(v.Tool, 60), Detail: agents.Clip(string(v.Path), agents.MaxDetail)}}, nil
 	case "output":
 		return nil, nil
 	case "error":
-		d.Failure = agents.Fail(agents.StatusClass(v.Status), "%s", v.Text)
+		d.Failure = agents.NewFailure(agents.StatusClass(v.Status), "%s", v.Text)
 		d.Failure.ResetAt = agents.ResetTime(v.Reset)
 		return nil, nil
 	case "end":

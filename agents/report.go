@@ -71,8 +71,8 @@ func (u Usage) Larger(v Usage) Usage {
 	}
 }
 
-// Less returns u minus before, an earlier measurement; no count is below 0.
-func (u Usage) Less(before Usage) Usage {
+// Minus returns u minus before, an earlier measurement; no count is below 0.
+func (u Usage) Minus(before Usage) Usage {
 	return Usage{
 		Input: max(u.Input-before.Input, 0), Output: max(u.Output-before.Output, 0),
 		CacheRead: max(u.CacheRead-before.CacheRead, 0), CacheWrite: max(u.CacheWrite-before.CacheWrite, 0),
@@ -111,7 +111,7 @@ func (r Report) Spent(before Usage) Usage {
 	if !r.SessionTotal {
 		return r.Usage
 	}
-	return r.Usage.Less(before)
+	return r.Usage.Minus(before)
 }
 
 // Class is the kind of a failure, derived from structure (events, exit status), never from prose.
@@ -151,9 +151,9 @@ type Failure struct {
 // unavailableFor is the time to wait for an agent that does not state when it is available again.
 const unavailableFor = 5 * time.Minute
 
-// Back returns when an agent that failed at the given time is expected to be available. It is zero if waiting does not help: a
+// AvailableAt returns when an agent that failed at the given time is expected to be available. It is zero if waiting does not help: a
 // missing login or program counts as soon as a person has provided it.
-func (f *Failure) Back(failed time.Time) time.Time {
+func (f *Failure) AvailableAt(failed time.Time) time.Time {
 	if f.Class != RateLimit && f.Class != Overload || f.ResetAt.After(failed) {
 		return f.ResetAt
 	}

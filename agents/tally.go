@@ -14,8 +14,8 @@ type messageUsage struct {
 
 const maxOpen = 64
 
-// Note stores the usage of a message and replaces an earlier one of the same message.
-func (t *Tally) Note(message string, u Usage) {
+// Set stores the usage of a message and replaces an earlier one of the same message.
+func (t *Tally) Set(message string, u Usage) {
 	for i := range t.open {
 		if t.open[i].message == message {
 			t.open[i].usage = u

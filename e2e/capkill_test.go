@@ -30,7 +30,7 @@ func (spendthrift) Describe() agents.Description {
 		Endpoint: &agents.Endpoint{
 			Name: "spendthrift", Upstream: "https://api.spendthrift.example", UpstreamEnv: "SPENDTHRIFT_URL",
 			Routes: []agents.Route{{Method: http.MethodPost, Path: "/v1/messages"}},
-			Point: func(_ agents.Service, url, _ string) (env, args []string) {
+			ProxySettings: func(_ agents.Service, url, _ string) (env, args []string) {
 				return []string{"SPENDTHRIFT_URL=" + url, "SPENDTHRIFT_ASKS=" + os.Getenv("SPENDTHRIFT_ASKS")}, nil
 			},
 		},

@@ -165,7 +165,7 @@ func behindEgress(t *testing.T, l login, secret string) {
 
 	repo, home := newRepository(t), t.TempDir()
 	const placeholder = "ralph-holds-the-credential"
-	env, args := l.agent.Describe().Endpoint.Point(service, proxy.URL(service.Name), placeholder)
+	env, args := l.agent.Describe().Endpoint.ProxySettings(service, proxy.URL(service.Name), placeholder)
 	inv, err := l.agent.Invocation(agents.Request{
 		Prompt:  "Work on issue fix-it.",
 		Options: agents.Options{Model: l.model, SkipPermissions: true, Env: env, Args: args},

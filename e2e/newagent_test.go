@@ -25,7 +25,7 @@ func (newAgent) Describe() agents.Description {
 		Endpoint: &agents.Endpoint{
 			Name: "newcomer", Upstream: "https://api.newcomer.example", UpstreamEnv: "NEWCOMER_URL",
 			Routes: []agents.Route{{Method: "GET", Path: "/v1/*"}},
-			Point: func(_ agents.Service, url, placeholder string) (env, args []string) {
+			ProxySettings: func(_ agents.Service, url, placeholder string) (env, args []string) {
 				return []string{"NEWCOMER_URL=" + url, "NEWCOMER_KEY=" + placeholder}, nil
 			},
 		},

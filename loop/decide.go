@@ -199,7 +199,7 @@ func (r *runner) budgetSpent(ctx context.Context, used agents.Usage) bool {
 	}
 	if r.c.Meter != nil && r.res.Full == nil {
 		// Usage that only an agent reports does not stop other runs, since the agent may lie.
-		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used.Less(r.res.Unseen))
+		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used.Minus(r.res.Unseen))
 	}
 	return r.res.Full != nil
 }

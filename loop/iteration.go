@@ -116,7 +116,7 @@ func (r *runner) uncountedUsage() agents.Usage {
 	if r.c.Meter == nil {
 		return agents.Usage{}
 	}
-	return r.c.Meter.Used().Less(r.countedUsage)
+	return r.c.Meter.Used().Minus(r.countedUsage)
 }
 
 // countUsageOutside adds the usage outside of iterations, such as that of the gate or of Verify.

@@ -44,7 +44,7 @@ func (r *runner) runAgent(ctx context.Context, n int, feedback, sessionID string
 // always sent whole, because that is what the user wants.
 func (r *runner) sessionToResume() string {
 	id := r.c.Resume.session(r.lastSession, r.choice().Agent, r.choice().Model, time.Now())
-	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.Uses("feedback") {
+	if !r.c.Agent.Describe().CanResume(id) || !r.c.Prompt.Uses("feedback") {
 		return ""
 	}
 	return id
@@ -78,7 +78,7 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 		t.Usage.Unpriced = 0
 	}
 	if passed.Answers {
-		t.Unseen = t.Usage.Less(metered)
+		t.Unseen = t.Usage.Minus(metered)
 		if passed.Unpriced { // then only the agent knows the cost
 			t.Unseen.CostUSD = 0
 		}

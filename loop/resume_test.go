@@ -18,7 +18,7 @@ type sessionAgent struct {
 }
 
 func (sessionAgent) Describe() agents.Description {
-	return agents.Description{Program: "sh", Models: true, Session: func(id string) bool { return strings.HasPrefix(id, "s") }}
+	return agents.Description{Program: "sh", Models: true, IsSessionID: func(id string) bool { return strings.HasPrefix(id, "s") }}
 }
 
 func (m sessionAgent) Invocation(r agents.Request) (agents.Invocation, error) {

@@ -24,7 +24,7 @@ type loginAgent struct {
 
 func (k loginAgent) Describe() agents.Description {
 	d := k.Command.Describe()
-	d.Endpoint = &agents.Endpoint{Name: "keyed", Upstream: "https://model.example", Point: func(agents.Service, string, string) (env, args []string) { return nil, nil }}
+	d.Endpoint = &agents.Endpoint{Name: "keyed", Upstream: "https://model.example", ProxySettings: func(agents.Service, string, string) (env, args []string) { return nil, nil }}
 	d.Login = agents.Login{File: "login", Read: func(string) (agents.Token, error) { return agents.Token{}, k.login() }}
 	return d
 }

@@ -161,19 +161,19 @@ func (s Subject) sessions(t *testing.T) {
 	r.Session = cmp.Or(s.Session, "0f3c2a10-0000-4000-8000-000000000001")
 	inv, err := s.Agent.Invocation(r)
 	if s.Session == "" {
-		if err == nil || s.Agent.Describe().Resumes(r.Session) {
+		if err == nil || s.Agent.Describe().CanResume(r.Session) {
 			t.Error("an agent without sessions accepts one to resume")
 		}
 		return
 	}
-	if !s.Agent.Describe().Resumes(s.Session) {
+	if !s.Agent.Describe().CanResume(s.Session) {
 		t.Errorf("its own session %s cannot be resumed", s.Session)
 	}
 	if err != nil || !slices.Contains(inv.Argv, r.Session) {
 		t.Fatalf("argv %q does not resume %s: %v", inv.Argv, r.Session, err)
 	}
 	for _, hostile := range []string{"--dangerously-skip-permissions", "a b", "a\x00", "../x", "x.jsonl", "--", strings.Repeat("a", 200)} {
-		if s.Agent.Describe().Resumes(hostile) {
+		if s.Agent.Describe().CanResume(hostile) {
 			t.Errorf("session %.40q can be resumed", hostile)
 		}
 		r.Session = hostile

@@ -32,7 +32,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.AgentUnavailable:
 		v.RetryAt = f.Back
 		if f.Back.IsZero() && f.Failure != nil {
-			v.RetryAt = f.Failure.Back(f.At)
+			v.RetryAt = f.Failure.AvailableAt(f.At)
 		}
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures

@@ -134,7 +134,7 @@ func (c Config) Open() (*Gateway, error) {
 
 // point adds the options that make the agent use its service at the address.
 func point(o *agents.Options, a agents.Agent, s agents.Service, url, secret string) {
-	env, args := a.Describe().Endpoint.Point(s, url, secret)
+	env, args := a.Describe().Endpoint.ProxySettings(s, url, secret)
 	o.Env, o.Args = slices.Concat(o.Env, env), slices.Concat(o.Args, args)
 }
 

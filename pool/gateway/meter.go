@@ -61,7 +61,7 @@ func (m *Meter) runUsageForCaps(used agents.Usage) agents.Usage {
 	}
 	m.sibling.mu.Lock()
 	defer m.sibling.mu.Unlock()
-	return used.Add(m.sibling.used.Less(m.sibling.unseen))
+	return used.Add(m.sibling.used.Minus(m.sibling.unseen))
 }
 
 // Limit makes the meter refuse requests once Used has reached the budget.
@@ -83,7 +83,7 @@ func (m *Meter) Passed() loop.Passed {
 // Full returns why no run may use more after this run has used so much, or nil. used may include an agent's own reports.
 func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
-	seen := used.Less(m.unseen).Larger(m.used.Less(m.unseen))
+	seen := used.Minus(m.unseen).Larger(m.used.Minus(m.unseen))
 	m.mu.Unlock()
 	m.account.Count(m.run, m.runUsageForCaps(seen), agents.Usage{})
 	_, err := m.account.Left(ctx, agents.Usage{})
@@ -230,7 +230,7 @@ func (x *exchange) count(used agents.Usage, model string, final bool) {
 	if final && !known {
 		used.Unpriced = used.Tokens()
 	}
-	if more := used.Less(x.used); more != (agents.Usage{}) {
+	if more := used.Minus(x.used); more != (agents.Usage{}) {
 		x.used = x.used.Add(more)
 		x.meter.addUsage(more, used)
 	}
@@ -287,7 +287,7 @@ func (m *Meter) addUsage(more, answer agents.Usage) {
 	if answer != (agents.Usage{}) {
 		m.passed.Answers, m.passed.Largest = true, max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
 	}
-	m.account.Count(m.run, m.runUsageForCaps(m.used.Less(m.unseen)), answer)
+	m.account.Count(m.run, m.runUsageForCaps(m.used.Minus(m.unseen)), answer)
 	m.mu.Unlock()
 	select {
 	case m.changed <- struct{}{}:

@@ -80,7 +80,7 @@ func Free(list []loop.Iteration) bool {
 }
 
 // Seen returns the part of Usage that counts for the project's caps.
-func (f Facts) Seen() agents.Usage { return f.Usage.Less(f.Unseen()) }
+func (f Facts) Seen() agents.Usage { return f.Usage.Minus(f.Unseen()) }
 
 // Died reports whether ralph died during the run, or an outage kept the run from starting.
 func (f Facts) Died() bool { return f.Stop == StopCrash || f.Open.Away() }

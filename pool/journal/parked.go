@@ -78,7 +78,7 @@ func (r Record) parkedAgents() []Parked {
 // parkedIn returns the agent that was unavailable in an iteration; false if none was, as far as the iteration shows.
 func parkedIn(it loop.Iteration) (Parked, bool) {
 	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
-		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.Back(it.Ended)}, true
+		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.AvailableAt(it.Ended)}, true
 	}
 	return Parked{}, false
 }

@@ -81,7 +81,7 @@ func (t Tally) withUsage(run string, u agents.Usage, on bool) Tally {
 	before, known := t.Open[run]
 	u = u.Larger(before)
 	if known {
-		t.Spent = t.Spent.Less(before)
+		t.Spent = t.Spent.Minus(before)
 	}
 	t.Spent, t.Open = t.Spent.Add(u), maps.Clone(t.Open)
 	delete(t.Open, run)

@@ -189,7 +189,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
 				if e.Result != nil {
-					e.Used = e.Used.Less(e.Result.Unseen)
+					e.Used = e.Used.Minus(e.Result.Unseen)
 				}
 				e.Used, e.Result = f.Usage.Add(e.Used), nil // the run's iterations do not include it
 				w.Spent(e)

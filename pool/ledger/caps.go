@@ -86,5 +86,5 @@ func Grant(left, own loop.Budget) (granted loop.Budget, reserved agents.Usage) {
 
 // Unspent returns the rest of a reservation after its run has used a part.
 func Unspent(reserved, used agents.Usage) agents.Usage {
-	return reserved.Less(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
+	return reserved.Minus(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
 }

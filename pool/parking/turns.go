@@ -49,7 +49,7 @@ func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	t.lot.mu.Lock()
 	defer t.lot.mu.Unlock()
 	if it.Failure != nil {
-		t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.Back(it.Ended)})
+		t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.AvailableAt(it.Ended)})
 	}
 	i := t.lot.firstAvailable(t.names, t.passedOver, it.Ended)
 	if i < 0 {

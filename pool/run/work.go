@@ -160,7 +160,7 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 	for _, err := range x.space.Gateway.Missing {
 		*s = x.warn(*s, err)
 	}
-	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
+	chain := x.space.Gateway.Agents.Select(x.c.Chain(x.run.Attempt).Choices())
 	if !x.r.spaces.Private() { // the agent's git is the user's own
 		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
@@ -202,7 +202,7 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 func (x *execution) review(ctx context.Context, s *journal.State) (findings, err error) {
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	counted := x.space.Meter.Used()
-	defer func() { x.spend.Includes(x.space.Meter.Used().Less(counted)) }()
+	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Left(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Interrupt: x.stop.Done, Stream: x.events.Stream,

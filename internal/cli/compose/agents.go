@@ -203,7 +203,7 @@ func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 		return run.Reviewer{}, fmt.Errorf("review: %w", err)
 	}
 	if !provider.Capabilities().Isolated() {
-		options.PermissionMode = agent.Describe().Looking
+		options.PermissionMode = agent.Describe().ReadOnlyMode
 	}
 	return run.Reviewer{Agent: agent, Options: options, Rounds: cmp.Or(c.ReviewRounds, -1)}, nil
 }

@@ -114,7 +114,7 @@ func split(r journal.Record, by string) []journal.Record {
 	var parts []journal.Record
 	rest := r.Facts.Usage
 	for _, it := range r.Facts.Iterations {
-		rest = rest.Less(it.Usage)
+		rest = rest.Minus(it.Usage)
 		if f := it.Failure; f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted) && it.Usage == (agents.Usage{}) {
 			continue // this iteration did nothing
 		}

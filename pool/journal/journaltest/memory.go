@@ -69,7 +69,7 @@ func (m *Memory) note(by spender, used agents.Usage, at time.Time) {
 	if m.spend[by] == nil {
 		m.spend[by] = map[int64]agents.Usage{}
 	}
-	m.spend[by][journal.Day(at)] = m.spend[by][journal.Day(at)].Add(used.Less(known))
+	m.spend[by][journal.Day(at)] = m.spend[by][journal.Day(at)].Add(used.Minus(known))
 }
 
 // Spend records a run's total usage.

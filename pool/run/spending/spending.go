@@ -53,7 +53,7 @@ func (a *Account) Book(meter *gateway.Meter, used agents.Usage) {
 		return
 	}
 	step := agents.Usage{Input: (a.Issue.Tokens + bookings - 1) / bookings, CostUSD: a.Issue.CostUSD / bookings}
-	a.booking = gateway.NewBooking(used.Less(a.counted), step, func(ctx context.Context, sum agents.Usage) error {
+	a.booking = gateway.NewBooking(used.Minus(a.counted), step, func(ctx context.Context, sum agents.Usage) error {
 		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 		err := a.Claim.Spend(ctx, a.Run, sum)
@@ -70,7 +70,7 @@ func (a *Account) Book(meter *gateway.Meter, used agents.Usage) {
 func (a *Account) Count(meter *gateway.Meter) agents.Usage {
 	before := a.counted
 	a.counted = meter.Used()
-	return a.counted.Less(before)
+	return a.counted.Minus(before)
 }
 
 // Includes notes that the facts already include this part of the meter's count.
