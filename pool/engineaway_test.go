@@ -56,7 +56,7 @@ func TestEngineAwayDuringARun(t *testing.T) {
 		outcome journal.Outcome
 		runs    int
 	}{
-		"away":   {fmt.Errorf("run sh: %w: %w", sandboxes.ErrAway, broken), journal.EnvironmentUnavailable, 1},
+		"away":   {fmt.Errorf("run sh: %w: %w", sandboxes.ErrUnavailable, broken), journal.EnvironmentUnavailable, 1},
 		"broken": {broken, journal.Failed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 	agents := filepath.Join(t.TempDir(), "agents")
 	f.Config.Run.Env = append(os.Environ(), "AGENTS="+agents)
 	f.Config.Run.Gate = lines("true the gate")
-	f.Config.Run.Sandboxes = failingProvider{newBindingProvider(nil), "true the gate", agents, fmt.Errorf("run sh: %w", sandboxes.ErrAway), new(atomic.Bool)}
+	f.Config.Run.Sandboxes = failingProvider{newBindingProvider(nil), "true the gate", agents, fmt.Errorf("run sh: %w", sandboxes.ErrUnavailable), new(atomic.Bool)}
 	f.issue("a")
 	for i, want := range []journal.Outcome{journal.EnvironmentUnavailable, journal.Succeeded} {
 		s := f.sweep(t.Context())
@@ -108,7 +108,7 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 // is back.
 func TestEngineAwayDuringAReview(t *testing.T) {
 	t.Parallel()
-	away := fmt.Errorf("run sh: %w: broken", sandboxes.ErrAway)
+	away := fmt.Errorf("run sh: %w: broken", sandboxes.ErrUnavailable)
 	for name, l := range map[string]failingProvider{
 		"before": {words: "-review", err: errors.New("no daemon runs")},
 		"while":  {words: ": review", err: away},

@@ -15,9 +15,9 @@ type Mount struct {
 	Host     string // absolute; must exist
 	Inside   string // absolute
 	ReadOnly bool
-	// Own means that the host folder belongs to this run alone. A provider with Copy files accepts a writable mount only if
+	// Exclusive means that the host folder belongs to this run alone. A provider with Copy files accepts a writable mount only if
 	// it is set; the caller reads the results with a Fetcher.
-	Own bool
+	Exclusive bool
 }
 
 // Source returns the mount's host path with all links resolved, and its file info. It refuses every host path that would
@@ -52,11 +52,11 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 
 // exposesSystem reports whether a path exposes more than ordinary files.
 func exposesSystem(path string) bool {
-	within := func(dir string) bool { return Within(path, dir) }
+	within := func(dir string) bool { return IsInside(path, dir) }
 	return path == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/run"}, within)
 }
 
-// Within reports whether a path is the folder or below it. Both must be clean.
-func Within(path, folder string) bool {
+// IsInside reports whether a path is the folder or below it. Both must be clean.
+func IsInside(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }

@@ -19,7 +19,7 @@ func TestWithin(t *testing.T) {
 		{"/a", "/", true},
 		{"/", "/", true},
 	} {
-		if got := sandboxes.Within(c.path, c.folder); got != c.want {
+		if got := sandboxes.IsInside(c.path, c.folder); got != c.want {
 			t.Errorf("%s within %s: %t", c.path, c.folder, got)
 		}
 	}

@@ -5,13 +5,13 @@ import "fmt"
 // Notice is one line for people, with its subject in structured form, so that no program has to parse the text.
 type Notice struct {
 	Text string `json:"text"`
-	About
+	Subject
 }
 
 func (n Notice) String() string { return n.Text }
 
-// About is the subject of a notice. The zero value means that the subject is unknown.
-type About struct {
+// Subject is the subject of a notice. The zero value means that the subject is unknown.
+type Subject struct {
 	Cause Cause  `json:"cause,omitempty"`
 	Host  string `json:"host,omitempty"` // host of a refused connection
 	Port  int    `json:"port,omitempty"` // port of that connection; 0: unknown
@@ -42,7 +42,7 @@ func PIDsNotice(processes, most int) Notice {
 
 // PIDsReached reports that the process limit was reached. The kernel then refuses new processes, and kills none.
 func PIDsReached(most int) Notice {
-	return Notice{Text: fmt.Sprintf("the process limit of %d was reached", most), About: About{Cause: ProcessLimit}}
+	return Notice{Text: fmt.Sprintf("the process limit of %d was reached", most), Subject: Subject{Cause: ProcessLimit}}
 }
 
 func killed(processes int, cause Cause, limit string) Notice {
@@ -50,5 +50,5 @@ func killed(processes int, cause Cause, limit string) Notice {
 	if processes != 1 {
 		were = fmt.Sprintf("%d processes were", processes)
 	}
-	return Notice{Text: were + " killed at " + limit, About: About{Cause: cause}}
+	return Notice{Text: were + " killed at " + limit, Subject: Subject{Cause: cause}}
 }

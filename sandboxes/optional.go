@@ -47,11 +47,11 @@ type Noticer interface {
 	Notices() []Notice
 }
 
-// Refuser is implemented by sandboxes with OwnEgress that know which connections their policy refused.
-type Refuser interface {
-	// Refused returns the refused connections, the most frequent first, and the number of those left out. It is complete
+// RefusalReporter is implemented by sandboxes with OwnEgress that know which connections their policy refused.
+type RefusalReporter interface {
+	// Refusals returns the refused connections, the most frequent first, and the number of those left out. It is complete
 	// after Close.
-	Refused() (list []Refusal, more int)
+	Refusals() (list []Refusal, more int)
 }
 
 // Refusal counts the refused attempts at one connection. All fields may be shown to people.
@@ -62,11 +62,11 @@ type Refusal struct {
 	Count  int
 }
 
-// Keeper is implemented by sandboxes whose commands can write to host folders without a size limit, other than the worktree
+// HostWriter is implemented by sandboxes whose commands can write to host folders without a size limit, other than the worktree
 // and the private repository.
-type Keeper interface {
-	// Keeps returns these folders.
-	Keeps() []string
+type HostWriter interface {
+	// HostFolders returns these folders.
+	HostFolders() []string
 }
 
 // HomeKeyer is implemented by providers with Home whose sandboxes cannot all share a home, for example with different
@@ -76,10 +76,10 @@ type HomeKeyer interface {
 	HomeKey(ctx context.Context) (string, error)
 }
 
-// Cold is implemented by sandboxes that may start with an empty home although the [Spec] has one.
-type Cold interface {
-	// Cold returns the reason for the empty home; empty: the home of the Spec was used.
-	Cold() string
+// HomeReporter is implemented by sandboxes that may start with an empty home although the [Spec] has one.
+type HomeReporter interface {
+	// EmptyHomeReason returns the reason for the empty home; empty: the home of the Spec was used.
+	EmptyHomeReason() string
 }
 
 // Prefixer is implemented by sandboxes that a host program can enter with a command line.

@@ -92,7 +92,7 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 
 func TestAsFindsNothing(t *testing.T) {
 	t.Parallel()
-	if _, ok := sandboxes.As[sandboxes.Refuser](logged{sandboxes.NewNone(sandboxes.NoneConfig{})}); ok {
+	if _, ok := sandboxes.As[sandboxes.RefusalReporter](logged{sandboxes.NewNone(sandboxes.NoneConfig{})}); ok {
 		t.Error("it finds what is not there")
 	}
 	if _, ok := sandboxes.As[sandboxes.Reaper](nil); ok {

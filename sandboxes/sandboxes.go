@@ -29,8 +29,8 @@ var ErrUnsupported = errors.New("sandbox cannot do this")
 // ErrClosed is returned by Exec after Close.
 var ErrClosed = errors.New("sandbox is closed")
 
-// ErrAway is wrapped by the error of an Exec that was cut short because the sandbox's engine stopped or does not answer.
-var ErrAway = errors.New("the engine does not answer")
+// ErrUnavailable is wrapped by the error of an Exec that was cut short because the sandbox's engine stopped or does not answer.
+var ErrUnavailable = errors.New("the engine does not answer")
 
 // ErrKilledInside is wrapped by the error of an Exec when a command of the sandbox has killed the process inside that runs
 // the commands. The sandbox is broken then.

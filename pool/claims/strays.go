@@ -43,7 +43,7 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 		notices, err := t.Spaces.Abandon(hard, tree)
 		note(spec.Key, err)
 		for _, n := range notices {
-			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
+			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, Subject: n.Subject})
 		}
 	}
 	released := 0

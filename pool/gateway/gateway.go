@@ -269,7 +269,7 @@ func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 			more += len(list) - maxRefusals
 			break
 		}
-		about, what := sandboxes.About{Host: r.Host, Port: r.Port}, "was refused"
+		about, what := sandboxes.Subject{Host: r.Host, Port: r.Port}, "was refused"
 		switch egress.Reason(r.Reason) {
 		case egress.NotAllowed:
 			about.Cause = sandboxes.NotAllowed
@@ -284,8 +284,8 @@ func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 			where = net.JoinHostPort(where, strconv.Itoa(r.Port))
 		}
 		told = append(told, sandboxes.Notice{
-			Text:  fmt.Sprintf("network: %s %s (%s), %s", where, what, r.Reason, plural.Of(r.Count, "time")),
-			About: about,
+			Text:    fmt.Sprintf("network: %s %s (%s), %s", where, what, r.Reason, plural.Of(r.Count, "time")),
+			Subject: about,
 		})
 	}
 	if more > 0 {

@@ -48,10 +48,10 @@ func TestRefusals(t *testing.T) {
 	list[3] = sandboxes.Refusal{Host: "service", Reason: string(egress.AddressRefused), Count: 1}
 	got := Refusals(list, 3)
 	want := []sandboxes.Notice{
-		{Text: "network: host:443 was refused (not allowed), 2 times", About: sandboxes.About{Host: "host", Port: 443}},
-		{Text: "network: host:443 was not reached (not-connected), 2 times", About: sandboxes.About{Host: "host", Port: 443}},
-		{Text: "network: [2001:db8::1]:22 was refused (not-allowed), 1 time", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "2001:db8::1", Port: 22}},
-		{Text: "network: service was refused (address-refused), 1 time", About: sandboxes.About{Cause: sandboxes.AddressRefused, Host: "service"}},
+		{Text: "network: host:443 was refused (not allowed), 2 times", Subject: sandboxes.Subject{Host: "host", Port: 443}},
+		{Text: "network: host:443 was not reached (not-connected), 2 times", Subject: sandboxes.Subject{Host: "host", Port: 443}},
+		{Text: "network: [2001:db8::1]:22 was refused (not-allowed), 1 time", Subject: sandboxes.Subject{Cause: sandboxes.NotAllowed, Host: "2001:db8::1", Port: 22}},
+		{Text: "network: service was refused (address-refused), 1 time", Subject: sandboxes.Subject{Cause: sandboxes.AddressRefused, Host: "service"}},
 	}
 	if len(got) != maxRefusals+1 || !slices.Equal(got[:len(want)], want) || got[maxRefusals] != (sandboxes.Notice{Text: "network: 5 more refusals"}) {
 		t.Errorf("%+v", got)

@@ -85,7 +85,7 @@ type Event struct {
 	Free      bool          `json:"free,omitempty"` // EventEnded: see Facts.Free
 	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
 
-	sandboxes.About // EventWarning: the subject of the notice in Text
+	sandboxes.Subject // EventWarning: the subject of the notice in Text
 }
 
 // LogValue returns the event's attributes, without those that are on every line of a run's log.

@@ -116,7 +116,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 		return nil
 	})
 	for _, n := range notices {
-		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
+		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, Subject: n.Subject})
 	}
 	spend := &f.ReviewSpend
 	spend.Usage, spend.Unseen, f.Usage = spend.Usage.Add(res.Usage), spend.Unseen.Add(res.Unseen), f.Usage.Add(res.Unseen)
@@ -135,7 +135,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	case res.End == loop.EndInterrupted, err != nil && isClosed(w.Interrupt):
 		emit("interrupted")
 		return cmp.Or(res.Err, err)
-	case tries+1 < decide.MaxTries && (errors.Is(res.Err, sandboxes.ErrAway) || err != nil && !lacksLogin(err)): // not the reviewer's failure
+	case tries+1 < decide.MaxTries && (errors.Is(res.Err, sandboxes.ErrUnavailable) || err != nil && !lacksLogin(err)): // not the reviewer's failure
 		emit("put off")
 		return cmp.Or(res.Err, err)
 	case err != nil:

@@ -45,7 +45,7 @@ func TestSessionOfIteration(t *testing.T) {
 	if e = RedactedEvent(e, redact.New("a-secret-of-ours-0123456789")); !ok || e.Agent != "claude" || e.Model != "opus" || e.Session != redact.Text {
 		t.Errorf("%+v", e)
 	}
-	e = RedactedEvent(journal.Event{Kind: journal.EventWarning, About: sandboxes.About{Host: "a-secret-of-ours-0123456789"}}, redact.New("a-secret-of-ours-0123456789"))
+	e = RedactedEvent(journal.Event{Kind: journal.EventWarning, Subject: sandboxes.Subject{Host: "a-secret-of-ours-0123456789"}}, redact.New("a-secret-of-ours-0123456789"))
 	if e.Host != redact.Text {
 		t.Errorf("%+v", e)
 	}

@@ -22,7 +22,7 @@ func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
 	title, _ := tracker.Clean(e.Title)
 	e.Title = strings.Join(strings.Fields(title), " ") // many readers show an event on one line
 	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
-	e.Reason, e.Skip, e.Check, e.About = redacted(e.Reason, s), redacted(e.Skip, s), redacted(e.Check, s), redacted(e.About, s)
+	e.Reason, e.Skip, e.Check, e.Subject = redacted(e.Reason, s), redacted(e.Skip, s), redacted(e.Check, s), redacted(e.Subject, s)
 	return e
 }
 

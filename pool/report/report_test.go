@@ -426,7 +426,7 @@ func TestRedactedLeavesNoSecret(t *testing.T) {
 	clean := report.Redacted(r, redact.New(secret))
 	f := clean.Facts
 	parts := []any{
-		clean.Verdict, clean.Warnings[0].Text, clean.Warnings[0].About, *f.Open, *f.Publish, f.Verify.Checks, f.Gate, *f.Failure, f.Policy, f.Iterations[0].Failure.Message,
+		clean.Verdict, clean.Warnings[0].Text, clean.Warnings[0].Subject, *f.Open, *f.Publish, f.Verify.Checks, f.Gate, *f.Failure, f.Policy, f.Iterations[0].Failure.Message,
 		f.Message, f.Question, f.NoChange, f.EndDetail, f.StopBy, f.Conflict, clean.Published, clean.Unreported, clean.Unlabelled,
 	}
 	for i, part := range parts {

@@ -154,7 +154,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 		return nil
 	}
 	made, err := x.r.trees.Make(ctx, waiting, x.run, x.base, x.there, func(n sandboxes.Notice) {
-		x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
+		x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, Subject: n.Subject})
 	})
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	f := &s.Facts
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
-	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrAway) || res.End == loop.EndImport && x.space.Starved(res.Err))
+	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrUnavailable) || res.End == loop.EndImport && x.space.Starved(res.Err))
 	lost := f.Starved && res.End == loop.EndSandbox // its checks may have been cut short, as by an interruption
 	if res.End != loop.EndDone && res.End != loop.EndInterrupted && !lost {
 		f.Said = ""

@@ -32,10 +32,10 @@ func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) 
 
 // addFolders adds the folders that a sandbox keeps on this host for its commands.
 func (a *diskAccount) addFolders(box sandboxes.Sandbox) {
-	if k, ok := sandboxes.As[sandboxes.Keeper](box); ok && a != nil {
+	if k, ok := sandboxes.As[sandboxes.HostWriter](box); ok && a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.folders = append(a.folders, k.Keeps()...)
+		a.folders = append(a.folders, k.HostFolders()...)
 	}
 }
 

@@ -139,7 +139,7 @@ type refusingBox struct {
 	file string
 }
 
-func (b refusingBox) Refused() (list []sandboxes.Refusal, more int) {
+func (b refusingBox) Refusals() (list []sandboxes.Refusal, more int) {
 	asked, _ := os.ReadFile(b.file)
 	if len(asked) == 0 {
 		return nil, 0

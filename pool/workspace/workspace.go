@@ -115,8 +115,8 @@ func (w *Workspace) open(ctx context.Context) error {
 		w.releaseKeptSetup()
 		return err
 	}
-	if b, ok := sandboxes.As[sandboxes.Cold](w.Box); ok && b.Cold() != "" {
-		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.Cold())
+	if b, ok := sandboxes.As[sandboxes.HomeReporter](w.Box); ok && b.EmptyHomeReason() != "" {
+		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.EmptyHomeReason())
 		w.releaseKeptSetup()
 		w.skipSetup = false
 	}
@@ -322,8 +322,8 @@ func (w *Workspace) Shut(ctx context.Context) (notices []sandboxes.Notice) {
 
 // refusals lists the connections that were refused so far.
 func (w *Workspace) refusals() (notices []sandboxes.Notice) {
-	if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
-		notices = gateway.Refusals(r.Refused())
+	if r, ok := sandboxes.As[sandboxes.RefusalReporter](w.Box); ok {
+		notices = gateway.Refusals(r.Refusals())
 	}
 	return append(notices, w.Gateway.Refused()...)
 }

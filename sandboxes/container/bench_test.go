@@ -54,8 +54,8 @@ func BenchmarkSandbox(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if cold, ok := sandboxes.As[sandboxes.Cold](box); ok && cold.Cold() != "" {
-				b.Fatal(cold.Cold())
+			if cold, ok := sandboxes.As[sandboxes.HomeReporter](box); ok && cold.EmptyHomeReason() != "" {
+				b.Fatal(cold.EmptyHomeReason())
 			}
 			return box
 		}

@@ -32,8 +32,8 @@ type box struct {
 // Notices reports the processes killed at the memory limit, and whether the process limit was reached.
 func (b *box) Notices() []sandboxes.Notice { return b.counts.Notices(b.limits) }
 
-// Cold returns the reason why the home started empty although the Spec has one, or "".
-func (b *box) Cold() string { return b.emptyHomeReason }
+// EmptyHomeReason returns the reason why the home started empty although the Spec has one, or "".
+func (b *box) EmptyHomeReason() string { return b.emptyHomeReason }
 
 func (b *box) Workdir() string { return b.workdir }
 
@@ -84,7 +84,7 @@ func (b *box) abort(why error) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%s kill: no end within %s", b.provider.engine.Name, limit))
 	defer cancel()
 	if _, err := b.provider.call(ctx, "kill", b.name); err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", sandboxes.ErrAway, err)
+		return fmt.Errorf("%w: %w", sandboxes.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 		default:
 			var err error
 			if ended, err = b.hasEnded(client); !isRetryable(err) && !active.Load() {
-				stop(fmt.Errorf("%w: %w", sandboxes.ErrAway, err))
+				stop(fmt.Errorf("%w: %w", sandboxes.ErrUnavailable, err))
 				return
 			}
 		}

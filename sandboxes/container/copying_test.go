@@ -164,7 +164,7 @@ func TestGitBoundaryOfCopies(t *testing.T) {
 func TestFetchOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, out := newProject(t, "fetch-"+name), t.TempDir()
-		p.spec.Mounts = []sandboxes.Mount{{Host: out, Inside: "/artefacts", Own: true}}
+		p.spec.Mounts = []sandboxes.Mount{{Host: out, Inside: "/artefacts", Exclusive: true}}
 		box := enter(t, r.provider(r.config(t)), p.spec)
 		if _, exit := inside(t, box, `mkdir /artefacts/sub; echo new >/artefacts/sub/new; ln -s /etc/passwd /artefacts/out; mkfifo /artefacts/pipe; mkdir sub; echo x >sub/x`); !exit.OK() {
 			t.Fatal(exit)

@@ -67,7 +67,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
-	silent := errors.Is(err, sandboxes.ErrAway)
+	silent := errors.Is(err, sandboxes.ErrUnavailable)
 	if !silent {
 		err = b.diagnose(ctx, err, s)
 	}
@@ -126,7 +126,7 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	case st.Status == statusRemoving, stateErr != nil && b.isRemoved(ctx):
 		return errors.New("its container was removed while the command ran")
 	case stateErr != nil:
-		return fmt.Errorf("%w: %w", sandboxes.ErrAway, stateErr)
+		return fmt.Errorf("%w: %w", sandboxes.ErrUnavailable, stateErr)
 	case errors.Is(b.commands.Broken(), sandboxes.ErrKilledInside):
 		return b.commands.Broken()
 	case !st.Running:

@@ -38,8 +38,8 @@ func TestColdHome(t *testing.T) {
 			if got, exit := inside(t, box, "ls -A ~; touch ~/x; test -e /.ralph/home && echo shown"); got != "" {
 				t.Errorf("inside: %q, %+v", got, exit)
 			}
-			cold, ok := sandboxes.As[sandboxes.Cold](box)
-			if !ok || !strings.Contains(cold.Cold(), why) {
+			cold, ok := sandboxes.As[sandboxes.HomeReporter](box)
+			if !ok || !strings.Contains(cold.EmptyHomeReason(), why) {
 				t.Errorf("it does not say %q", why)
 			}
 		}

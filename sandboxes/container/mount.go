@@ -18,7 +18,7 @@ func (p *Provider) checkMount(m sandboxes.Mount) error {
 		return err
 	}
 	for _, s := range describe.Sockets(p.config.HostEnv) {
-		if sandboxes.Within(s, real) {
+		if sandboxes.IsInside(s, real) {
 			return fmt.Errorf("the socket of a container engine is in it (%s), which is as good as root on the host", s)
 		}
 	}
@@ -30,7 +30,7 @@ func checkInside(dir string) error {
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
 		return fmt.Errorf("%q is not a clean absolute path inside", dir)
 	}
-	if sandboxes.Within(dir, path.Dir(helperPath)) || sandboxes.Within(path.Dir(helperPath), dir) {
+	if sandboxes.IsInside(dir, path.Dir(helperPath)) || sandboxes.IsInside(path.Dir(helperPath), dir) {
 		return fmt.Errorf("%s inside is reserved for ralph", dir)
 	}
 	return nil

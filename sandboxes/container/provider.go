@@ -31,12 +31,12 @@ type Provider struct {
 }
 
 var (
-	_ sandboxes.Provider  = (*Provider)(nil)
-	_ sandboxes.Reaper    = (*Provider)(nil)
-	_ sandboxes.Sandbox   = (*box)(nil)
-	_ sandboxes.Noticer   = (*box)(nil)
-	_ sandboxes.HomeKeyer = (*Provider)(nil)
-	_ sandboxes.Cold      = (*box)(nil)
+	_ sandboxes.Provider     = (*Provider)(nil)
+	_ sandboxes.Reaper       = (*Provider)(nil)
+	_ sandboxes.Sandbox      = (*box)(nil)
+	_ sandboxes.Noticer      = (*box)(nil)
+	_ sandboxes.HomeKeyer    = (*Provider)(nil)
+	_ sandboxes.HomeReporter = (*box)(nil)
 )
 
 // timeouts holds time limits: until a quiet command's container is checked, for a call, and for the end of a command.

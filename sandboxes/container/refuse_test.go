@@ -296,7 +296,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 				close(interrupt)
 			}
 			_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"agent"}, Interrupt: interrupt, Grace: time.Millisecond})
-			if want := "run agent in the docker sandbox: " + tt.want; !errors.Is(err, sandboxes.ErrAway) || err.Error() != want {
+			if want := "run agent in the docker sandbox: " + tt.want; !errors.Is(err, sandboxes.ErrUnavailable) || err.Error() != want {
 				t.Errorf("error is %v\nwant %s", err, want)
 			}
 			calls, err := os.ReadFile(away)

@@ -111,7 +111,7 @@ func mountSource(m sandboxes.Mount) (source, error) {
 	}
 	s := source{host: host, inside: m.Inside, isFile: !info.IsDir(), mount: m, skip: isRepository}
 	switch {
-	case !m.ReadOnly && (!m.Own || s.isFile):
+	case !m.ReadOnly && (!m.Exclusive || s.isFile):
 		return source{}, fmt.Errorf("files are copied into the sandbox, so that it cannot write to the host: %w; make the mount read-only",
 			sandboxes.ErrUnsupported)
 	case s.isFile && path.Dir(m.Inside) == "/":

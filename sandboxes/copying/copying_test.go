@@ -151,7 +151,7 @@ func TestOpenCopiesEverything(t *testing.T) {
 			{Host: tools, Inside: "/tools", ReadOnly: true},
 			{Host: filepath.Join(tools, "file"), Inside: worktree + "/dir/mounted", ReadOnly: true},
 			{Host: filepath.Join(tools, "file"), Inside: "/srv/x/renamed", ReadOnly: true},
-			{Host: t.TempDir(), Inside: "/artefacts", Own: true},
+			{Host: t.TempDir(), Inside: "/artefacts", Exclusive: true},
 		},
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func TestOpenRefuses(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	for want, m := range map[string]sandboxes.Mount{
 		"make the mount read-only":              {Host: dir, Inside: "/data"},
-		"it cannot write to the host":           {Host: file, Inside: "/x/file", Own: true},
+		"it cannot write to the host":           {Host: file, Inside: "/x/file", Exclusive: true},
 		"choose a path inside a folder":         {Host: file, Inside: "/file", ReadOnly: true},
 		"it does not exist on the host":         {Host: dir + "/none", Inside: "/x", ReadOnly: true},
 		"it would open the sandbox":             {Host: "/proc", Inside: "/x", ReadOnly: true},

@@ -31,7 +31,7 @@ func openRoot(t *testing.T, dir string) *os.Root {
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	worktree, e := t.TempDir(), newEngine(t)
-	box, err := Wrap(e).Open(t.Context(), sandboxes.Spec{Run: "fetch", Worktree: worktree, Mounts: []sandboxes.Mount{{Host: t.TempDir(), Inside: "/artefacts", Own: true}}})
+	box, err := Wrap(e).Open(t.Context(), sandboxes.Spec{Run: "fetch", Worktree: worktree, Mounts: []sandboxes.Mount{{Host: t.TempDir(), Inside: "/artefacts", Exclusive: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,13 +48,13 @@ func (p *Proxy) admit(c net.Conn) {
 	case p.slots <- struct{}{}:
 	default:
 		// This does not block: the reply fits into the socket's buffer.
-		p.writeSocketRefusal(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections))
+		p.writeSocketRefusal(c, "", 0, deny(TooManyConnections, "%d connections are open", p.limits.Connections))
 		_ = c.Close()
 		return
 	}
 	stop := context.AfterFunc(p.ctx, func() { _ = c.Close() })
 	spent := func() {
-		p.refuse("", 0, deny(TooMuch, "the run has moved %d bytes", p.limits.Bytes))
+		p.refuse("", 0, deny(TooManyBytes, "the run has moved %d bytes", p.limits.Bytes))
 		_ = c.Close()
 	}
 	m := newMetered(c, &p.bytesLeft, p.limits.Idle, spent, func() {

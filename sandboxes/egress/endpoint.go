@@ -194,7 +194,7 @@ func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, s
 	case !errors.As(err, &d):
 		err = errors.New(string(secret.Replace([]byte(err.Error()), "***")))
 		d = &denial{NotConnected, "the connection failed", err}
-	case d.reason == TooMuch:
+	case d.reason == TooManyBytes:
 		p.writeHTTPRefusal(w, e.Name, 0, d)
 		return
 	}

@@ -14,20 +14,20 @@ import (
 type Reason string
 
 const (
-	NotAllowed     Reason = "not-allowed"     // no rule allows this host and port
-	AddressRefused Reason = "address-refused" // the name resolves only to non-public addresses
-	NotResolved    Reason = "not-resolved"    // the name could not be resolved
-	NotConnected   Reason = "not-connected"   // the connection to the service failed
-	OtherName      Reason = "other-name"      // a TLS or HTTP request for a host other than the connected one
-	NotTLS         Reason = "not-tls"         // port 443 without TLS, or TLS without a server name
-	Malformed      Reason = "malformed"       // not a valid request
-	TooMany        Reason = "too-many"        // too many open connections
-	TooMuch        Reason = "too-much"        // too many bytes of the run, or of one request
-	EndpointPath   Reason = "endpoint-path"   // a method or path that the endpoint does not offer
-	Unreadable     Reason = "unreadable"      // an endpoint's answer cannot be searched for the credential
-	ServerTool     Reason = "server-tool"     // a tool with which a model's service would access the internet
-	NoCredential   Reason = "no-credential"   // the endpoint's credential is not available
-	Budget         Reason = "budget"          // the endpoint's Admit refused the request
+	NotAllowed         Reason = "not-allowed"     // no rule allows this host and port
+	AddressRefused     Reason = "address-refused" // the name resolves only to non-public addresses
+	NotResolved        Reason = "not-resolved"    // the name could not be resolved
+	NotConnected       Reason = "not-connected"   // the connection to the service failed
+	WrongHost          Reason = "other-name"      // a TLS or HTTP request for a host other than the connected one
+	NotTLS             Reason = "not-tls"         // port 443 without TLS, or TLS without a server name
+	Malformed          Reason = "malformed"       // not a valid request
+	TooManyConnections Reason = "too-many"        // too many open connections
+	TooManyBytes       Reason = "too-much"        // too many bytes of the run, or of one request
+	EndpointPath       Reason = "endpoint-path"   // a method or path that the endpoint does not offer
+	Unreadable         Reason = "unreadable"      // an endpoint's answer cannot be searched for the credential
+	ServerTool         Reason = "server-tool"     // a tool with which a model's service would access the internet
+	NoCredential       Reason = "no-credential"   // the endpoint's credential is not available
+	Budget             Reason = "budget"          // the endpoint's Admit refused the request
 )
 
 // Event is a refusal. All fields may be shown to people: Host is a valid host or endpoint name, or empty.

@@ -64,7 +64,7 @@ func (b heldBody) Close() error {
 // tooLarge converts the error of a body that is too large to a denial, and returns other errors unchanged.
 func (p *Proxy) tooLarge(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
+		return deny(TooManyBytes, "a request has more than %d bytes", p.limits.Request)
 	}
 	return err
 }

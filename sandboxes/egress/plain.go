@@ -79,7 +79,7 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 		return nil, "", 0, deny(Malformed, "the host is invalid")
 	}
 	if only != "" && (host != only || port != httpPort) {
-		return nil, only, httpPort, deny(OtherName, "a request for %s", clip(host))
+		return nil, only, httpPort, deny(WrongHost, "a request for %s", clip(host))
 	}
 	copied := *r.URL
 	copied.Scheme, copied.Host, copied.User = "http", net.JoinHostPort(host, strconv.Itoa(port)), nil

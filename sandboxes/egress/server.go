@@ -174,7 +174,7 @@ func (p *Proxy) writeHTTPRefusal(w http.ResponseWriter, host string, port int, e
 		status = http.StatusUnauthorized
 	case Malformed:
 		status = http.StatusBadRequest
-	case TooMuch:
+	case TooManyBytes:
 		status = http.StatusRequestEntityTooLarge
 	case Budget:
 		status = http.StatusPaymentRequired

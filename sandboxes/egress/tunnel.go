@@ -68,7 +68,7 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	case h.name == "" && notName != nil && port == httpsPort:
 		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "TLS without a server name"))
 	case h.name != "" && h.name != host:
-		return nil, p.refuseTunnel(client, host, port, deny(OtherName, "TLS for %s", clip(printable(h.name))))
+		return nil, p.refuseTunnel(client, host, port, deny(WrongHost, "TLS for %s", clip(printable(h.name))))
 	}
 	return io.MultiReader(bytes.NewReader(h.bytes), client), nil
 }
@@ -78,7 +78,7 @@ const tlsDenied = "\x15\x03\x03\x00\x02\x02\x31"
 
 func (p *Proxy) refuseTunnel(client net.Conn, host string, port int, d *denial) error {
 	p.refuse(host, port, d)
-	if d.reason == OtherName {
+	if d.reason == WrongHost {
 		_, _ = io.WriteString(client, tlsDenied)
 	}
 	return d

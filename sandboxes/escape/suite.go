@@ -23,9 +23,9 @@ type Options struct {
 	Program string
 	// InPlace means that the provider shows a file only at its own path.
 	InPlace bool
-	// Looking means that the provider limits processes by polling. The suite then ends a fork bomb early, because nothing
+	// PollsProcesses means that the provider limits processes by polling. The suite then ends a fork bomb early, because nothing
 	// else protects the machine that runs the test.
-	Looking bool
+	PollsProcesses bool
 	// Shared is a host folder that is shown inside at the same path; empty means that the worktree is.
 	Shared string
 	// Layered shows the worktree over a lower folder, if the provider supports it.
@@ -87,7 +87,7 @@ func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 		program:      o.Program,
 		attacker:     attacker,
 		shared:       o.Shared,
-		polledLimits: o.Looking,
+		polledLimits: o.PollsProcesses,
 		layered:      o.Layered,
 	}
 	if s.program == "" {

@@ -13,5 +13,5 @@ import (
 func TestNothingElseEscapes(t *testing.T) {
 	t.Parallel()
 	escape.Run(t, attack.All(), func(escape.T) sandboxes.Provider { return landlock.New(landlock.Config{}) },
-		escape.Options{InPlace: true, Looking: true, Weak: escape.Documented(sandboxes.AccessRules)})
+		escape.Options{InPlace: true, PollsProcesses: true, Weak: escape.Documented(sandboxes.AccessRules)})
 }

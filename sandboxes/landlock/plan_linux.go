@@ -63,7 +63,7 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 // covered reports whether a path is below a writable folder, whose rule then applies. The path must have no rule of its
 // own: a command could replace it by a link, and the next command's rule would follow the link.
 func (p *plan) covered(path string) bool {
-	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && sandboxes.Within(path, dir) })
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && sandboxes.IsInside(path, dir) })
 }
 
 // etcFiles returns the files of /etc about users and the machine. Without mounts nothing can cover them, so commands see
@@ -157,11 +157,11 @@ func (p *plan) keepReadOnly(path string) error {
 }
 
 func (p *plan) mayWrite(path string) bool {
-	return slices.ContainsFunc(p.Write, func(dir string) bool { return sandboxes.Within(path, dir) })
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return sandboxes.IsInside(path, dir) })
 }
 
 func (p *plan) mayRead(path string) bool {
-	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return sandboxes.Within(path, dir) })
+	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return sandboxes.IsInside(path, dir) })
 }
 
 // path returns the PATH inside.

@@ -27,16 +27,16 @@ type sandbox struct {
 }
 
 var (
-	_ sandboxes.Sandbox = (*sandbox)(nil)
-	_ sandboxes.Keeper  = (*sandbox)(nil)
-	_ sandboxes.Noticer = (*sandbox)(nil)
+	_ sandboxes.Sandbox    = (*sandbox)(nil)
+	_ sandboxes.HostWriter = (*sandbox)(nil)
+	_ sandboxes.Noticer    = (*sandbox)(nil)
 )
 
 // Workdir returns the worktree's path, which is the same on both sides.
 func (s *sandbox) Workdir() string { return s.plan.Worktree }
 
-// Keeps returns the scratch folder, in which only the size of a single file is limited.
-func (s *sandbox) Keeps() []string { return []string{s.scratch.dir} }
+// HostFolders returns the scratch folder, in which only the size of a single file is limited.
+func (s *sandbox) HostFolders() []string { return []string{s.scratch.dir} }
 
 // Exec runs one command.
 func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {

@@ -64,7 +64,7 @@ const hostname = "ralph"
 // path returns the PATH inside.
 func (p *plan) path(host string) string {
 	return supervisor.Path(host, func(dir string) bool {
-		return slices.ContainsFunc(p.Shown, func(s shown) bool { return !s.Write && sandboxes.Within(dir, s.Inside) })
+		return slices.ContainsFunc(p.Shown, func(s shown) bool { return !s.Write && sandboxes.IsInside(dir, s.Inside) })
 	})
 }
 

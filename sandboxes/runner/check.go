@@ -56,7 +56,7 @@ func (c Config) check() error {
 // overlap reports whether one path is the other or below it.
 func overlap(a, b string) bool {
 	a, b = resolveLinks(a), resolveLinks(b)
-	return sandboxes.Within(a, b) || sandboxes.Within(b, a)
+	return sandboxes.IsInside(a, b) || sandboxes.IsInside(b, a)
 }
 
 // resolveLinks resolves the links of the existing part of a path.

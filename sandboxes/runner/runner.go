@@ -113,7 +113,7 @@ func open(ctx context.Context, c Config, r *record) (*Instance, error) {
 	}
 	in := &Instance{files: filepath.Join(c.Artefacts, filesName), record: r}
 	if s.Provider.Capabilities().Files != sandboxes.InPlace {
-		s.Spec.Mounts = append(slices.Clip(s.Spec.Mounts), sandboxes.Mount{Host: in.files, Inside: filesInside, Own: true})
+		s.Spec.Mounts = append(slices.Clip(s.Spec.Mounts), sandboxes.Mount{Host: in.files, Inside: filesInside, Exclusive: true})
 		in.files = filesInside
 	}
 	s.Spec.Env = slices.Concat(pickVariables(c.HostEnv, c.EnvAllow), s.Spec.Env)

@@ -224,7 +224,7 @@ func TestRefused(t *testing.T) {
 			if err := box.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if got, more := box.(sandboxes.Refuser).Refused(); !slices.Equal(got, tt.want) || more != 0 {
+			if got, more := box.(sandboxes.RefusalReporter).Refusals(); !slices.Equal(got, tt.want) || more != 0 {
 				t.Errorf("refused are %+v and %d more\nwant %+v", got, more, tt.want)
 			}
 			if got := sandboxes.NoticesOf(box); len(got) > 1 || (len(got) == 1) != (tt.notice != "") || len(got) == 1 && got[0].Text != tt.notice {

@@ -42,8 +42,8 @@ func (b *box) readLog(ctx context.Context) {
 	}
 }
 
-// Refused returns the connections that the policy of sbx refused.
-func (b *box) Refused() (list []sandboxes.Refusal, more int) {
+// Refusals returns the connections that the policy of sbx refused.
+func (b *box) Refusals() (list []sandboxes.Refusal, more int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(len(b.refused), maxRefusals)

@@ -24,11 +24,11 @@ type Provider struct {
 }
 
 var (
-	_ sandboxes.Provider = (*Provider)(nil)
-	_ sandboxes.Reaper   = (*Provider)(nil)
-	_ sandboxes.Sandbox  = (*box)(nil)
-	_ sandboxes.Noticer  = (*box)(nil)
-	_ sandboxes.Refuser  = (*box)(nil)
+	_ sandboxes.Provider        = (*Provider)(nil)
+	_ sandboxes.Reaper          = (*Provider)(nil)
+	_ sandboxes.Sandbox         = (*box)(nil)
+	_ sandboxes.Noticer         = (*box)(nil)
+	_ sandboxes.RefusalReporter = (*box)(nil)
 )
 
 // New returns a provider. Only Check and Open report an invalid Config, so that an unused provider does no harm.

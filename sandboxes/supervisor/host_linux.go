@@ -82,14 +82,14 @@ func CheckFolder(name, path string) (string, error) {
 	}
 	if Reserved(real) || Reserved(path) {
 		return "", sandboxes.Fixable(fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path),
-			sandboxes.Fix{Setting: sandboxes.SetPlace}, sandboxes.Fix{Setting: sandboxes.SetProvider})
+			sandboxes.Fix{Setting: sandboxes.SettingFolder}, sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
 	return real, nil
 }
 
 // Reserved reports whether a clean path is the root or in a kernel file system.
 func Reserved(path string) bool {
-	return path == "/" || sandboxes.Within(path, "/proc") || sandboxes.Within(path, "/sys") || sandboxes.Within(path, "/dev")
+	return path == "/" || sandboxes.IsInside(path, "/proc") || sandboxes.IsInside(path, "/sys") || sandboxes.IsInside(path, "/dev")
 }
 
 // Try opens a sandbox of a provider and runs a command in it.

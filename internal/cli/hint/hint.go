@@ -159,7 +159,7 @@ func Raising(n sandboxes.Notice) string {
 	case sandboxes.ProcessLimit:
 		return n.Text + "; raise pids if they need more"
 	}
-	if flag := allowing(n.About); flag != "" {
+	if flag := allowing(n.Subject); flag != "" {
 		key, host, _ := strings.Cut(strings.TrimPrefix(flag, "--"), " ")
 		return n.Text + "; " + flag + ", or " + key + ": [" + host + "], allows it"
 	}
@@ -167,7 +167,7 @@ func Raising(n sandboxes.Notice) string {
 }
 
 // allowing returns the flag that allows a refused connection, or "" if none can.
-func allowing(a sandboxes.About) string {
+func allowing(a sandboxes.Subject) string {
 	r := egress.Rule{Host: a.Host}
 	if a.Port != 0 && a.Port != 443 && a.Port != 80 { // a rule without ports includes these
 		r.Ports = []int{a.Port}
@@ -187,7 +187,7 @@ func allowing(a sandboxes.About) string {
 func Baseline(e *workspace.BaselineError, private func(host string) bool) string {
 	var flags []string
 	for _, n := range e.Refused {
-		if flag := allowing(n.About); flag != "" {
+		if flag := allowing(n.Subject); flag != "" {
 			if host, ok := strings.CutPrefix(flag, "--allow "); ok && private(host) {
 				flag = "--allow-private " + host
 			}

@@ -88,7 +88,7 @@ func TestMissingProgram(t *testing.T) {
 func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 	t.Parallel()
 	refused := func(host string, port int, cause sandboxes.Cause) sandboxes.Notice {
-		return sandboxes.Notice{Text: "refused", About: sandboxes.About{Cause: cause, Host: host, Port: port}}
+		return sandboxes.Notice{Text: "refused", Subject: sandboxes.Subject{Cause: cause, Host: host, Port: port}}
 	}
 	for n, want := range map[sandboxes.Notice]string{
 		refused("a.example", 443, sandboxes.NotAllowed):            "; --allow a.example, or allow: [a.example], allows it",

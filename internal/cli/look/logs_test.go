@@ -17,7 +17,7 @@ func TestLogLines(t *testing.T) {
 	var out bytes.Buffer
 	a := compose.New(compose.Host{Stdout: &out, Stderr: &bytes.Buffer{}})
 	warning := func(n sandboxes.Notice) journal.Event {
-		return journal.Event{Kind: journal.EventWarning, Text: "sandbox: " + n.Text, About: n.About}
+		return journal.Event{Kind: journal.EventWarning, Text: "sandbox: " + n.Text, Subject: n.Subject}
 	}
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},

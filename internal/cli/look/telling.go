@@ -101,7 +101,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 	case journal.EventEnded:
 		text, ended = WithDetail(string(e.Outcome), ReasonOf(e)), true
 	case journal.EventWarning:
-		text = hint.Raising(sandboxes.Notice{Text: text, About: e.About})
+		text = hint.Raising(sandboxes.Notice{Text: text, Subject: e.Subject})
 	case journal.EventSkipped, journal.EventProblem:
 		text = SkipText(e)
 	}

@@ -123,7 +123,7 @@ func (v *View) Event(e journal.Event) {
 	case journal.EventNote, journal.EventReview:
 		v.Line(e, v.UI.PaintErr(screen.Dim, string(e.Kind)), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(sandboxes.Notice{Text: e.Text, About: e.About}))
+		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(sandboxes.Notice{Text: e.Text, Subject: e.Subject}))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
 		v.Line(e, v.UI.PaintErr(screen.Dim, "left out"), look.SkipText(e))

@@ -84,7 +84,7 @@ func fullState() journal.State {
 			Outcome: journal.GateFailed, Final: true, Counted: true, RetryAt: start(),
 			Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d", Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"}},
 		},
-		Warnings: []sandboxes.Notice{{Text: "w", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "h", Port: 1}}},
+		Warnings: []sandboxes.Notice{{Text: "w", Subject: sandboxes.Subject{Cause: sandboxes.NotAllowed, Host: "h", Port: 1}}},
 		Tries:    2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
 	}
 }
