@@ -21,7 +21,7 @@ func (r *runner) decide(ctx context.Context, t turn) step {
 		return step{end: EndBudget}
 	}
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
-		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.agentBudget().Spent(r.agentUsage)) {
+		t.Failure != nil && !t.estimated && (r.c.Iteration.Exhausted(t.Usage) || r.agentBudget().Exhausted(r.agentUsage)) {
 		r.lastFailure = ""
 		return r.iterateAgain(ctx, t, MissingShare, feedbackShare)
 	}
@@ -68,7 +68,7 @@ func (r *runner) replaceAgent(t turn) step {
 	r.c.MaxIterations++
 	r.res.Limits.MaxIterations++
 	if t.Commits == 0 {
-		r.res.Fruitless--
+		r.res.IterationsWithoutCommit--
 	}
 	return step{feedback: feedbackNext(r.lastFeedback)}
 }
@@ -176,12 +176,12 @@ func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feed
 	lastIteration := t.Iteration
 	lastIteration.Failure = nil // the refusal may have caused it
 	switch {
-	case end == "" && !r.agentBudget().Spent(r.agentUsage):
+	case end == "" && !r.agentBudget().Exhausted(r.agentUsage):
 		return step{feedback: feedback}
 	case end == "" && r.switchAgent(lastIteration, "has used up its own budget"):
 		return step{feedback: feedbackNext(feedback)}
 	case end == "":
-		end, r.res.OfAgent = EndBudget, true
+		end, r.res.AgentBudgetExhausted = EndBudget, true
 	}
 	if end != EndBudget && r.res.Work.Commits > 0 && !r.gatedInTurn {
 		if s := r.runGate(ctx, t.Number); s.end != "" {
@@ -194,14 +194,14 @@ func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feed
 
 // budgetSpent reports whether, with this usage, the budget or a limit shared with other runs is used up.
 func (r *runner) budgetSpent(ctx context.Context, used agents.Usage) bool {
-	if r.c.Budget.Spent(used) {
+	if r.c.Budget.Exhausted(used) {
 		return true
 	}
-	if r.c.Meter != nil && r.res.Full == nil {
+	if r.c.Meter != nil && r.res.SharedLimitError == nil {
 		// Usage that only an agent reports does not stop other runs, since the agent may lie.
-		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used.Minus(r.res.Unseen))
+		r.res.SharedLimitError = r.c.Meter.SharedLimitError(context.WithoutCancel(ctx), used.Minus(r.res.Unmetered))
 	}
-	return r.res.Full != nil
+	return r.res.SharedLimitError != nil
 }
 
 func (r *runner) reachedLimit(ctx context.Context, n int) End {
@@ -209,8 +209,8 @@ func (r *runner) reachedLimit(ctx context.Context, n int) End {
 	case r.budgetSpent(ctx, r.res.Usage):
 		return EndBudget
 	case n >= r.c.MaxIterations:
-		return EndMaxed
-	case r.c.NoProgress > 0 && r.res.Fruitless >= r.c.NoProgress:
+		return EndMaxIterations
+	case r.c.NoProgress > 0 && r.res.IterationsWithoutCommit >= r.c.NoProgress:
 		return EndNoProgress
 	}
 	return ""

@@ -92,7 +92,7 @@ func TestMissing(t *testing.T) {
 			conf.Accept = func(context.Context) error { return errors.New("a nested\nrepository") }
 		}
 		r := Run(t.Context(), conf)
-		if r.End != EndMaxed || r.Missing != c.want || (r.Refusal == "a nested repository") != (name == "accept") || r.Limits.MaxIterations != 1 {
+		if r.End != EndMaxIterations || r.Missing != c.want || (r.Refusal == "a nested repository") != (name == "accept") || r.Limits.MaxIterations != 1 {
 			t.Errorf("%s: %s, %q, %q, limits %+v", name, r.End, r.Missing, r.Refusal, r.Limits)
 		}
 	}
@@ -111,14 +111,14 @@ func TestDeniedPermission(t *testing.T) {
 		"a failure too":            {[]any{"deny Bash", "fail other"}, 0, EndDenied},
 		"no login either":          {[]any{"deny Bash", "fail auth"}, 0, EndUnavailable},
 		"it could do without":      {[]any{"deny Bash", sayDone}, 1, EndDone},
-		"it goes on without":       {[]any{"deny Bash", "say 1 hm"}, 1, EndMaxed},
+		"it goes on without":       {[]any{"deny Bash", "say 1 hm"}, 1, EndMaxIterations},
 		"it asks":                  {[]any{"deny Bash", "say 1 <needs-info>May I?</needs-info>"}, 0, EndNeedsInfo},
 		"nothing needs to be done": {[]any{"deny Bash", "say 1 <no-change>x</no-change>"}, 0, EndNoChange},
 	} {
 		conf := fakeConfig(fakeSandbox{agent: printLines(false, c.lines...)}, &recorder{})
 		conf.Import, conf.MaxIterations = importCommits(c.commits), 2
 		r := Run(t.Context(), conf)
-		if r.End != c.end || len(r.Iterations) > 1 && c.end != EndMaxed {
+		if r.End != c.end || len(r.Iterations) > 1 && c.end != EndMaxIterations {
 			t.Errorf("%s: %s after %d iterations, want %s", name, r.End, len(r.Iterations), c.end)
 		}
 		if len(r.Denied) != 1 || r.Denied[0].Tool != "Bash" || len(r.Iterations[0].Denied) != 1 {
@@ -129,7 +129,7 @@ func TestDeniedPermission(t *testing.T) {
 
 func TestRunWithoutCommitsNeedsTheSignalAndTheGateOnly(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]End{sayDone: EndDone, "say 1 hm": EndMaxed} {
+	for said, want := range map[string]End{sayDone: EndDone, "say 1 hm": EndMaxIterations} {
 		c := fakeConfig(fakeSandbox{agent: printLines(false, said)}, &recorder{})
 		c.WithoutCommits, c.Import, c.MaxIterations = true, importCommits(0), 1
 		wantEnd(t, Run(t.Context(), c), want)
@@ -280,12 +280,12 @@ func TestLimits(t *testing.T) {
 		iterations int
 		gateRan    bool
 	}{
-		{"default of ten iterations", func(*Config) {}, []int{1}, EndMaxed, 10, true},
-		{"max iterations", func(c *Config) { c.MaxIterations = 2 }, []int{1}, EndMaxed, 2, true},
-		{"no gate without commits", func(c *Config) { c.MaxIterations = 2 }, []int{0}, EndMaxed, 2, false},
+		{"default of ten iterations", func(*Config) {}, []int{1}, EndMaxIterations, 10, true},
+		{"max iterations", func(c *Config) { c.MaxIterations = 2 }, []int{1}, EndMaxIterations, 2, true},
+		{"no gate without commits", func(c *Config) { c.MaxIterations = 2 }, []int{0}, EndMaxIterations, 2, false},
 		{"three without progress", func(*Config) {}, []int{1, 0}, EndNoProgress, 4, true},
 		{"progress resets the count", func(*Config) {}, []int{0, 0, 1, 0, 0, 0}, EndNoProgress, 6, true},
-		{"never without progress", func(c *Config) { c.NoProgress = -1 }, []int{0}, EndMaxed, 10, false},
+		{"never without progress", func(c *Config) { c.NoProgress = -1 }, []int{0}, EndMaxIterations, 10, false},
 		{"tokens", func(c *Config) { c.Budget.Tokens = 25 }, []int{1}, EndBudget, 3, false},
 	} {
 		c := fakeConfig(fakeSandbox{agent: printLines(false, "use 10", "say 1 hm")}, &recorder{})
@@ -295,8 +295,8 @@ func TestLimits(t *testing.T) {
 		r := Run(t.Context(), c)
 		t.Run(tt.name, func(t *testing.T) {
 			wantEnd(t, r, tt.end)
-			if tt.end == EndNoProgress && r.Fruitless != 3 {
-				t.Errorf("%d iterations without progress", r.Fruitless)
+			if tt.end == EndNoProgress && r.IterationsWithoutCommit != 3 {
+				t.Errorf("%d iterations without progress", r.IterationsWithoutCommit)
 			}
 			if len(r.Iterations) != tt.iterations || r.GateRan != tt.gateRan || r.GatePassed() != tt.gateRan {
 				t.Errorf("%d iterations, gate ran %t and passed %t", len(r.Iterations), r.GateRan, r.GatePassed())
@@ -322,7 +322,7 @@ func TestFailingGateToTheEnd(t *testing.T) {
 	c.MaxIterations = 3
 	c.Gate = []Command{{Line: "make test"}}
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	if ran != 3 || !r.GateRan || r.GatePassed() || r.Signal != DefaultSignal {
 		t.Errorf("gate ran %d times: %+v", ran, r)
 	}
@@ -334,7 +334,7 @@ func TestFailingGateToTheEnd(t *testing.T) {
 func TestEarlierWorkCounts(t *testing.T) {
 	t.Parallel()
 	c := fakeConfig(fakeSandbox{agent: printLines(false, sayDone)}, &recorder{})
-	c.Before = Work{Tip: "old", Commits: 2}
+	c.EarlierWork = Work{Tip: "old", Commits: 2}
 	c.Import = func(context.Context) (Work, error) { return Work{Tip: "old", Commits: 2}, nil }
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }

@@ -41,7 +41,7 @@ func TestEstimate(t *testing.T) {
 		"it could say it":        {scriptedAgent{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say", 0, agents.Usage{}, EndBudget, tokens, 2},
 		"it never began":         {scriptedAgent{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.BadRequest), 1, agents.Usage{}, EndAgent, agents.Usage{}, 1},
 		"its service is away":    {noUsageAgent{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.Overload), 1, agents.Usage{}, EndUnavailable, agents.Usage{}, 1},
-		"no estimate, no budget": {noUsageAgent{}, Budget{}, Budget{}, "say", 0, agents.Usage{}, EndMaxed, agents.Usage{}, 4},
+		"no estimate, no budget": {noUsageAgent{}, Budget{}, Budget{}, "say", 0, agents.Usage{}, EndMaxIterations, agents.Usage{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

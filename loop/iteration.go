@@ -44,7 +44,7 @@ func (r *runner) runProcess(ctx context.Context, n int, inv agents.Invocation, s
 	defer kill(nil)
 
 	if r.c.Meter != nil {
-		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.agentBudget().After(r.agentUsage)).Plus(r.countedUsage)))
+		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.agentBudget().Remaining(r.agentUsage)).Plus(r.countedUsage)))
 		defer func() { r.c.Meter.Limit(r.c.Budget) }()
 	}
 	r.emitEstimate(n)
@@ -86,9 +86,9 @@ func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResu
 			spent := r.budgetSpent(ctx, used)
 			if spent {
 				kill(errBudget)
-			} else if spent = r.c.Iteration.Spent(iterationUsage); spent {
+			} else if spent = r.c.Iteration.Exhausted(iterationUsage); spent {
 				kill(errShare)
-			} else if spent = r.agentBudget().Spent(r.agentUsage.Add(iterationUsage)); spent {
+			} else if spent = r.agentBudget().Exhausted(r.agentUsage.Add(iterationUsage)); spent {
 				kill(errAgent)
 			}
 			r.observe.emit(Event{Kind: EventSpent, Iteration: t.iteration, Used: used})

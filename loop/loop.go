@@ -62,13 +62,13 @@ type Budget struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
-// Spent reports whether the usage has reached the budget.
-func (b Budget) Spent(u agents.Usage) bool {
+// Exhausted reports whether the usage has reached the budget.
+func (b Budget) Exhausted(u agents.Usage) bool {
 	return b.Tokens > 0 && u.Tokens() >= b.Tokens || b.CostUSD > 0 && u.CostUSD >= b.CostUSD
 }
 
-// After returns the rest of the budget. If nothing is left, it is the smallest positive amount, since zero would mean no limit.
-func (b Budget) After(u agents.Usage) Budget {
+// Remaining returns the rest of the budget. If nothing is left, it is the smallest positive amount, since zero would mean no limit.
+func (b Budget) Remaining(u agents.Usage) Budget {
 	if b.Tokens > 0 {
 		b.Tokens = max(1, b.Tokens-u.Tokens())
 	}
@@ -102,20 +102,20 @@ func (b Budget) Min(o Budget) Budget {
 
 // Meter counts the agent's usage where ralph is the proxy between the agent and its model service.
 type Meter interface {
-	Limit(b Budget)           // sets the limit of Used; called before and after each iteration
-	Used() agents.Usage       // usage since the meter was made
-	Passed() Passed           // requests since the last call of Limit
-	Changed() <-chan struct{} // receives a value after Used has grown; one value may stand for several changes
-	// Full returns an error that names a limit shared with other runs, if this run's usage reaches it; nil: none.
-	Full(ctx context.Context, used agents.Usage) error
+	Limit(b Budget)            // sets the limit of Used; called before and after each iteration
+	Used() agents.Usage        // usage since the meter was made
+	Requests() MeteredRequests // requests since the last call of Limit
+	Changed() <-chan struct{}  // receives a value after Used has grown; one value may stand for several changes
+	// SharedLimitError returns an error that names a limit shared with other runs, if this run's usage reaches it; nil: none.
+	SharedLimitError(ctx context.Context, used agents.Usage) error
 }
 
-// Passed describes the requests that went through a Meter.
-type Passed struct {
-	Answers  bool  // at least one request has ended, or its answer has begun
-	Free     bool  // Answers, all requests have ended, and each was refused or reached no service: nothing was used
-	Unpriced bool  // the prices of some models are unknown, so that the cost in Used lacks them
-	Largest  int64 // tokens of the largest request with its answer
+// MeteredRequests describes the requests that went through a Meter.
+type MeteredRequests struct {
+	Answered       bool  // at least one request has ended, or its answer has begun
+	UsedNothing    bool  // Answers, all requests have ended, and each was refused or reached no service: nothing was used
+	Unpriced       bool  // the prices of some models are unknown, so that the cost in Used lacks them
+	LargestRequest int64 // tokens of the largest request with its answer
 }
 
 // Config configures the loop of one run. Agent, Sandbox, Import and Prompt are required.
@@ -127,8 +127,8 @@ type Config struct {
 	// Import imports the agent's commits into the host's repository. It is called after every iteration and at every end, also
 	// after an interrupt. Its context is not cancelled with the run's, and has a timeout of its own.
 	Import func(ctx context.Context) (Work, error)
-	// Before is the work with which the run starts (commits of earlier attempts).
-	Before        Work
+	// EarlierWork is the work with which the run starts (commits of earlier attempts).
+	EarlierWork   Work
 	Setup         []Command // run once, before the first iteration
 	Gate          []Command // all must pass, in order
 	Signals       []string  // each of them completes the work; default DefaultSignal

@@ -18,11 +18,11 @@ type fakeMeter struct {
 	limit        Budget
 	used         agents.Usage
 	full         error
-	passed       Passed
+	passed       MeteredRequests
 	checkedUsage agents.Usage // last usage passed to Full
 }
 
-func (c *fakeMeter) Full(_ context.Context, used agents.Usage) error {
+func (c *fakeMeter) SharedLimitError(_ context.Context, used agents.Usage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.checkedUsage = used
@@ -31,7 +31,7 @@ func (c *fakeMeter) Full(_ context.Context, used agents.Usage) error {
 
 func newFakeMeter() *fakeMeter { return &fakeMeter{changed: make(chan struct{}, 1)} }
 
-func (c *fakeMeter) Passed() Passed {
+func (c *fakeMeter) Requests() MeteredRequests {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.passed
@@ -130,18 +130,18 @@ func TestOnlyReportedByTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		metered agents.Usage
-		passed  Passed
+		passed  MeteredRequests
 		says    string
 		unseen  agents.Usage
 		shared  agents.Usage
 	}{
-		"a lie":         {agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true}, "use 900\ncost 50", agents.Usage{Input: 895, CostUSD: 49}, agents.Usage{Input: 5, CostUSD: 1}},
-		"a failed call": {agents.Usage{}, Passed{Answers: true}, "use 900\ncost 50", agents.Usage{Input: 900, CostUSD: 50}, agents.Usage{}},
-		"no endpoint":   {agents.Usage{}, Passed{}, "use 900\ncost 50", agents.Usage{}, agents.Usage{Input: 900, CostUSD: 50}},
+		"a lie":         {agents.Usage{Input: 5, CostUSD: 1}, MeteredRequests{Answered: true}, "use 900\ncost 50", agents.Usage{Input: 895, CostUSD: 49}, agents.Usage{Input: 5, CostUSD: 1}},
+		"a failed call": {agents.Usage{}, MeteredRequests{Answered: true}, "use 900\ncost 50", agents.Usage{Input: 900, CostUSD: 50}, agents.Usage{}},
+		"no endpoint":   {agents.Usage{}, MeteredRequests{}, "use 900\ncost 50", agents.Usage{}, agents.Usage{Input: 900, CostUSD: 50}},
 		"two models, one without a price": {
-			agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true, Unpriced: true}, "use 5\ncost 50", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 50},
+			agents.Usage{Input: 5, CostUSD: 1}, MeteredRequests{Answered: true, Unpriced: true}, "use 5\ncost 50", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 50},
 		},
-		"less than was seen": {agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true}, "use 2", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 1}},
+		"less than was seen": {agents.Usage{Input: 5, CostUSD: 1}, MeteredRequests{Answered: true}, "use 2", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,8 +153,8 @@ func TestOnlyReportedByTheAgent(t *testing.T) {
 			}}, &recorder{})
 			cfg.Meter, cfg.MaxIterations = m, 1
 			r := Run(t.Context(), cfg)
-			if r.Unseen != c.unseen || r.Iterations[0].Unseen != c.unseen || r.Usage != c.shared.Add(c.unseen) || m.checkedUsage != c.shared {
-				t.Errorf("used %+v, unseen %+v, counts for all %+v; want unseen %+v, for all %+v", r.Usage, r.Unseen, m.checkedUsage, c.unseen, c.shared)
+			if r.Unmetered != c.unseen || r.Iterations[0].Unmetered != c.unseen || r.Usage != c.shared.Add(c.unseen) || m.checkedUsage != c.shared {
+				t.Errorf("used %+v, unseen %+v, counts for all %+v; want unseen %+v, for all %+v", r.Usage, r.Unmetered, m.checkedUsage, c.unseen, c.shared)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func TestIterationBudget(t *testing.T) {
 	}}, d)
 	c.Meter, c.Iteration, c.MaxIterations, c.NoProgress = m, Budget{Tokens: 25}, 2, -1
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	if len(r.Iterations) != 2 || r.Iterations[0].Ending != EndingShare || r.Missing != MissingShare || r.Usage.Tokens() != 60 {
 		t.Errorf("%+v, %s", r.Iterations, r.Missing)
 	}
@@ -252,16 +252,16 @@ func TestVerifyIsCounted(t *testing.T) {
 func TestRefusedIterationIsFree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		passed Passed
+		passed MeteredRequests
 		says   string
 		exit   int
 		want   bool
 	}{
-		"refused":         {Passed{Answers: true, Free: true}, "", 1, true},
-		"answered":        {Passed{Answers: true}, "", 1, false},
-		"nothing passed":  {Passed{}, "", 1, false},
-		"it says it used": {Passed{Answers: true, Free: true}, "use 5", 1, false},
-		"it did not fail": {Passed{Answers: true, Free: true}, "", 0, false},
+		"refused":         {MeteredRequests{Answered: true, UsedNothing: true}, "", 1, true},
+		"answered":        {MeteredRequests{Answered: true}, "", 1, false},
+		"nothing passed":  {MeteredRequests{}, "", 1, false},
+		"it says it used": {MeteredRequests{Answered: true, UsedNothing: true}, "use 5", 1, false},
+		"it did not fail": {MeteredRequests{Answered: true, UsedNothing: true}, "", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,8 +272,8 @@ func TestRefusedIterationIsFree(t *testing.T) {
 				return sandboxes.Exit{Code: c.exit}, nil
 			}}, &recorder{})
 			cfg.Meter, cfg.MaxIterations = m, 1
-			if r := Run(t.Context(), cfg); r.Iterations[0].Free != c.want {
-				t.Errorf("free %t: %+v", r.Iterations[0].Free, r.Iterations[0])
+			if r := Run(t.Context(), cfg); r.Iterations[0].UsedNothing != c.want {
+				t.Errorf("free %t: %+v", r.Iterations[0].UsedNothing, r.Iterations[0])
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func TestOutputIsHeldAgainstTheGateToo(t *testing.T) {
 	c.Gate = []Command{{Line: "false"}}
 	c.Sandbox = fakeSandbox{agent: printLines(false, `say 1 <r>{"n":1}</r>`), shell: failWithOutput}
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	if !r.GateRan || r.GatePassed() || r.Output == nil {
 		t.Errorf("result %+v", r)
 	}
@@ -149,7 +149,7 @@ func TestFailedAgentGivesNoOutput(t *testing.T) {
 	c := outputConfig("")
 	c.Sandbox = fakeSandbox{agent: printLines(false, `say 1 <r>{"n":1}</r>`, "fail other")}
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	if r.Failure == nil || r.Failure.Class != agents.OtherFailure {
 		t.Errorf("failure %v", r.Failure)
 	}

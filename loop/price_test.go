@@ -16,17 +16,17 @@ func TestPrice(t *testing.T) {
 		model   string // configured model
 		says    string
 		metered agents.Usage
-		passed  Passed
+		passed  MeteredRequests
 		end     End
 		each    agents.Usage
 		runs    int
 	}{
-		"its model has a price":     {"m", "use 10", agents.Usage{}, Passed{}, EndBudget, ten(1.5), 2},
-		"it names its model":        {"alias", "use 10\nmodel m", agents.Usage{}, Passed{}, EndBudget, ten(1.5), 2},
-		"it states the cost":        {"m", "use 10\ncost 3", agents.Usage{}, Passed{}, EndBudget, ten(3), 1},
-		"it states nothing":         {"m", "say", agents.Usage{}, Passed{}, EndMaxed, agents.Usage{}, 4},
-		"no price":                  {"", "use 10", agents.Usage{}, Passed{}, EndMaxed, agents.Usage{Input: 10, Unpriced: 10}, 4},
-		"its service has said more": {"m", "use 10", agents.Usage{Input: 4, CostUSD: 1}, Passed{Answers: true}, EndBudget, ten(1), 3},
+		"its model has a price":     {"m", "use 10", agents.Usage{}, MeteredRequests{}, EndBudget, ten(1.5), 2},
+		"it names its model":        {"alias", "use 10\nmodel m", agents.Usage{}, MeteredRequests{}, EndBudget, ten(1.5), 2},
+		"it states the cost":        {"m", "use 10\ncost 3", agents.Usage{}, MeteredRequests{}, EndBudget, ten(3), 1},
+		"it states nothing":         {"m", "say", agents.Usage{}, MeteredRequests{}, EndMaxIterations, agents.Usage{}, 4},
+		"no price":                  {"", "use 10", agents.Usage{}, MeteredRequests{}, EndMaxIterations, agents.Usage{Input: 10, Unpriced: 10}, 4},
+		"its service has said more": {"m", "use 10", agents.Usage{Input: 4, CostUSD: 1}, MeteredRequests{Answered: true}, EndBudget, ten(1), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

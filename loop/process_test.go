@@ -48,7 +48,7 @@ func TestIdleAgentIsKilledWithItsWholeTree(t *testing.T) {
 		return Work{Tip: "t", Commits: 1, New: 1}, nil
 	}
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	wantEnding(t, r, 1, EndingIdle)
 	if r.Work.Commits != 1 {
 		t.Errorf("work %+v: the commits come back after the kill", r.Work)
@@ -102,7 +102,7 @@ func TestExitBySignalIsNeverSuccess(t *testing.T) {
 	c := hostConfig(t, &recorder{}, "echo '"+sayDone+"'; kill -KILL $$")
 	c.MaxIterations = 1
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndMaxed)
+	wantEnd(t, r, EndMaxIterations)
 	if it := wantEnding(t, r, 1, EndingExit); it.ExitCode != 137 || it.Failure == nil || it.Failure.Class != agents.Killed {
 		t.Errorf("iteration %+v", it)
 	}

@@ -65,11 +65,11 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 		before = r.sessionUsage
 	}
 	spent := report.Spent(before)
-	var passed Passed
+	var passed MeteredRequests
 	if r.c.Meter != nil {
-		passed = r.c.Meter.Passed()
+		passed = r.c.Meter.Requests()
 	}
-	if !passed.Answers && spent.CostUSD == 0 && spent.Tokens() > 0 && r.c.Price != nil {
+	if !passed.Answered && spent.CostUSD == 0 && spent.Tokens() > 0 && r.c.Price != nil {
 		spent = r.c.Price(r.c.Agent, cmp.Or(report.Model, t.Model), spent)
 		t.estimated = spent.Estimated > 0
 	}
@@ -77,13 +77,13 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 	if spent.CostUSD > 0 { // the cost of all tokens is known
 		t.Usage.Unpriced = 0
 	}
-	if passed.Answers {
-		t.Unseen = t.Usage.Minus(metered)
+	if passed.Answered {
+		t.Unmetered = t.Usage.Minus(metered)
 		if passed.Unpriced { // then only the agent knows the cost
-			t.Unseen.CostUSD = 0
+			t.Unmetered.CostUSD = 0
 		}
 	}
-	r.addEstimate(t, passed.Answers)
-	t.Free = passed.Free && t.Failure != nil && t.Usage == (agents.Usage{})
-	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
+	r.addEstimate(t, passed.Answered)
+	t.UsedNothing = passed.UsedNothing && t.Failure != nil && t.Usage == (agents.Usage{})
+	t.context = cmp.Or(report.Context, passed.LargestRequest, report.Usage.Tokens()+report.Usage.CacheRead)
 }

@@ -79,7 +79,7 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return &runner{
 		c: c, agentStart: 1,
 		observe: &observer{fn: c.Observe},
-		res: Result{Work: c.Before, Limits: Limits{
+		res: Result{Work: c.EarlierWork, Limits: Limits{
 			MaxIterations: c.MaxIterations, NoProgress: c.NoProgress, Budget: c.Budget, Timers: c.Timers,
 		}},
 		abortCause: func() error {
@@ -183,11 +183,11 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 func (r *runner) record(t turn) {
 	it := t.Iteration
 	r.res.Iterations = append(r.res.Iterations, it)
-	r.res.Usage, r.res.Unseen, r.agentUsage = r.res.Usage.Add(it.Usage), r.res.Unseen.Add(it.Unseen), r.agentUsage.Add(it.Usage)
+	r.res.Usage, r.res.Unmetered, r.agentUsage = r.res.Usage.Add(it.Usage), r.res.Unmetered.Add(it.Unmetered), r.agentUsage.Add(it.Usage)
 	r.res.Signal, r.res.Message, r.res.Failure, r.res.Denied = it.Signal, t.message, it.Failure, it.Denied
-	r.res.Fruitless++
+	r.res.IterationsWithoutCommit++
 	if it.Commits > 0 {
-		r.res.Fruitless = 0
+		r.res.IterationsWithoutCommit = 0
 	}
 	r.observe.emit(Event{Kind: EventEnded, Iteration: it.Number, Text: string(it.Ending), Result: &it, Used: r.res.Usage})
 }

@@ -26,8 +26,8 @@ func TestShares(t *testing.T) {
 		"in the middle of one":      {map[agents.Choice]Budget{first: {Tokens: 90}}, "tool x", true, EndDone, 2, false},
 		"refused by the endpoint":   {map[agents.Choice]Budget{first: {Tokens: 90}}, "use 100\nfail bad-request", false, EndDone, 2, false},
 		"work that is done":         {map[agents.Choice]Budget{first: {Tokens: 90}}, "use 100\n" + sayDone, false, EndDone, 1, false},
-		"not spent":                 {map[agents.Choice]Budget{first: {Tokens: 5000}}, "use 100", false, EndMaxed, 4, false},
-		"of another model":          {map[agents.Choice]Budget{second: {Tokens: 90}}, "use 100", false, EndMaxed, 4, false},
+		"not spent":                 {map[agents.Choice]Budget{first: {Tokens: 5000}}, "use 100", false, EndMaxIterations, 4, false},
+		"of another model":          {map[agents.Choice]Budget{second: {Tokens: 90}}, "use 100", false, EndMaxIterations, 4, false},
 		"and there is nobody after": {map[agents.Choice]Budget{first: {Tokens: 90}, second: {Tokens: 1}}, "use 100", false, EndDone, 2, false},
 	}
 	for name, test := range tests {
@@ -66,8 +66,8 @@ func TestShares(t *testing.T) {
 			}
 			r := Run(t.Context(), c)
 			wantEnd(t, r, test.want)
-			if len(r.Iterations) != test.number || r.OfAgent != test.ofAgent {
-				t.Errorf("%d iterations, of the agent %v: %+v", len(r.Iterations), r.OfAgent, r.Iterations)
+			if len(r.Iterations) != test.number || r.AgentBudgetExhausted != test.ofAgent {
+				t.Errorf("%d iterations, of the agent %v: %+v", len(r.Iterations), r.AgentBudgetExhausted, r.Iterations)
 			}
 			if told := strings.Join(r.Warnings, ""); (len(models) > 0) != strings.Contains(told, "agent scripted:a has used up its own budget; scripted:b continues") {
 				t.Errorf("warnings %q", told)
@@ -84,7 +84,7 @@ func TestLastAgentHasSpentItsShare(t *testing.T) {
 	c := fakeConfig(fakeSandbox{agent: printLines(false, "use 100")}, &recorder{})
 	c.Shares = map[agents.Choice]Budget{{Agent: "scripted"}: {Tokens: 150}}
 	r := Run(t.Context(), c)
-	if wantEnd(t, r, EndBudget); !r.OfAgent || len(r.Iterations) != 2 || r.Missing != MissingSignal {
-		t.Errorf("of the agent %v after %d iterations, missing %q", r.OfAgent, len(r.Iterations), r.Missing)
+	if wantEnd(t, r, EndBudget); !r.AgentBudgetExhausted || len(r.Iterations) != 2 || r.Missing != MissingSignal {
+		t.Errorf("of the agent %v after %d iterations, missing %q", r.AgentBudgetExhausted, len(r.Iterations), r.Missing)
 	}
 }

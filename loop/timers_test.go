@@ -23,7 +23,7 @@ func TestIdleTimeoutKillsAfterTenSilentMinutes(t *testing.T) {
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
-		wantEnd(t, r, EndMaxed)
+		wantEnd(t, r, EndMaxIterations)
 		it := wantEnding(t, r, 1, EndingIdle)
 		if got, want := time.Since(start), (130+600)*time.Second; got != want {
 			t.Errorf("killed after %s, want %s: 600 s after the last byte, on whichever stream", got, want)
@@ -47,7 +47,7 @@ func TestIdleWarnsEachMinuteBefore(t *testing.T) {
 				at = append(at, time.Since(start))
 			}
 		}
-		wantEnd(t, Run(t.Context(), c), EndMaxed)
+		wantEnd(t, Run(t.Context(), c), EndMaxIterations)
 		want := []time.Duration{time.Minute} // and from 90 s on after each minute of silence, except the tenth
 		for i := 1; i <= 9; i++ {
 			want = append(want, 90*time.Second+time.Duration(i)*time.Minute)
@@ -138,7 +138,7 @@ func TestWithdrawnSignalBringsTheIdleTimeoutBack(t *testing.T) {
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
-		wantEnd(t, r, EndMaxed)
+		wantEnd(t, r, EndMaxIterations)
 		wantEnding(t, r, 1, EndingIdle)
 		if got, want := time.Since(start), 630*time.Second; got != want {
 			t.Errorf("killed after %s, want %s", got, want)
@@ -173,7 +173,7 @@ func TestIterationTimeoutIsAbsolute(t *testing.T) {
 		c.MaxIterations = 1
 		start := time.Now()
 		r := Run(t.Context(), c)
-		wantEnd(t, r, EndMaxed)
+		wantEnd(t, r, EndMaxIterations)
 		wantEnding(t, r, 1, EndingIteration)
 		if got := time.Since(start); got != time.Hour {
 			t.Errorf("killed after %s, want 1 h", got)

@@ -159,13 +159,13 @@ func workVerdict(f journal.Facts) journal.Verdict {
 		return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
 	case loop.EndInterrupted:
 		return verdict(journal.Interrupted, journal.ReasonShutdown, f.EndDetail)
-	case loop.EndMaxed:
+	case loop.EndMaxIterations:
 		if f.Optional && f.Failure == nil && (!f.GateRan || f.GatePassed()) {
 			return gateVerdict(f) // one good iteration was asked for
 		}
 	}
 	switch f.End {
-	case loop.EndMaxed, loop.EndNoProgress, loop.EndTimeout:
+	case loop.EndMaxIterations, loop.EndNoProgress, loop.EndTimeout:
 		switch {
 		case f.Commits > 0 && f.GateRan && !f.GatePassed():
 			return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)

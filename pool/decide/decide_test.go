@@ -20,7 +20,7 @@ var (
 	hung   = []loop.Check{{Command: "make", TimedOut: true}}
 	limits = journal.Limits{MaxAttempts: 3, Backoff: time.Minute, BackoffMax: 5 * time.Minute}
 	ends   = []loop.End{
-		loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo, loop.EndMaxed, loop.EndNoProgress, loop.EndBudget, loop.EndTimeout, loop.EndUnavailable,
+		loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo, loop.EndMaxIterations, loop.EndNoProgress, loop.EndBudget, loop.EndTimeout, loop.EndUnavailable,
 		loop.EndAgent, loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport, loop.EndOutput, loop.EndInterrupted, loop.EndDenied,
 		loop.EndUnchanged, loop.EndKilled,
 	}
@@ -136,18 +136,18 @@ func decideCases() []decideCase {
 		},
 
 		// One iteration was asked for.
-		{"optional signal", journal.Facts{End: loop.EndMaxed, Optional: true}, succeeded},
-		{"optional signal, gate passed", journal.Facts{End: loop.EndMaxed, Optional: true, GateRan: true, Gate: green}, succeeded},
+		{"optional signal", journal.Facts{End: loop.EndMaxIterations, Optional: true}, succeeded},
+		{"optional signal, gate passed", journal.Facts{End: loop.EndMaxIterations, Optional: true, GateRan: true, Gate: green}, succeeded},
 		{
-			"optional signal, verification failed", journal.Facts{End: loop.EndMaxed, Optional: true, Verify: &journal.Verification{Checks: red}},
+			"optional signal, verification failed", journal.Facts{End: loop.EndMaxIterations, Optional: true, Verify: &journal.Verification{Checks: red}},
 			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
 		},
 		{
-			"optional signal, gate failed", journal.Facts{End: loop.EndMaxed, Optional: true, GateRan: true, Gate: red, Commits: 1, EndDetail: "d"},
+			"optional signal, gate failed", journal.Facts{End: loop.EndMaxIterations, Optional: true, GateRan: true, Gate: red, Commits: 1, EndDetail: "d"},
 			counted(again(journal.GateFailed, journal.ReasonLoop, "d")),
 		},
 		{
-			"optional signal, agent failed", journal.Facts{End: loop.EndMaxed, Optional: true, Failure: &agents.Failure{Class: agents.OtherFailure}},
+			"optional signal, agent failed", journal.Facts{End: loop.EndMaxIterations, Optional: true, Failure: &agents.Failure{Class: agents.OtherFailure}},
 			counted(again(journal.Failed, journal.ReasonLoop, "")),
 		},
 
@@ -175,7 +175,7 @@ func decideCases() []decideCase {
 		},
 		{
 			"never done, and the gate passes over a failing test",
-			journal.Facts{End: loop.EndMaxed, Commits: 1, Verify: &journal.Verification{Checks: green}, Watch: &journal.Watch{Canaries: []journal.Canary{{Path: "b"}}}},
+			journal.Facts{End: loop.EndMaxIterations, Commits: 1, Verify: &journal.Verification{Checks: green}, Watch: &journal.Watch{Canaries: []journal.Canary{{Path: "b"}}}},
 			counted(again(journal.GateFailed, journal.ReasonCanary, "b")),
 		},
 		{
@@ -212,8 +212,8 @@ func decideCases() []decideCase {
 		{"there is nothing to prove", retested(loop.EndDone, journal.Retest{Required: true, Exempt: true, Why: "w"}), succeeded},
 		{"tests prove nothing, which is only reported", retested(loop.EndDone, journal.Retest{Why: "w"}), succeeded},
 		{"tests prove nothing", retested(loop.EndDone, journal.Retest{Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
-		{"tests prove nothing until the end", retested(loop.EndMaxed, journal.Retest{Tip: "t", Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
-		{"tests of earlier commits prove nothing", retested(loop.EndMaxed, journal.Retest{Tip: "old", Required: true, Why: "w"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+		{"tests prove nothing until the end", retested(loop.EndMaxIterations, journal.Retest{Tip: "t", Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
+		{"tests of earlier commits prove nothing", retested(loop.EndMaxIterations, journal.Retest{Tip: "old", Required: true, Why: "w"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
 		{"a review accepts", reviewed(loop.EndDone, journal.Review{Accepted: true}), succeeded},
 		{
 			"a review accepts, and checks have changed",
@@ -231,9 +231,9 @@ func decideCases() []decideCase {
 		{"a review says that the tests test nothing", reviewed(loop.EndDone, journal.Review{Solved: true}), final(want(journal.Succeeded, journal.ReasonReview, "the tests do not test it"))},
 		{"a review refuses and gives no reason", reviewed(loop.EndDone, journal.Review{Solved: true, Tested: true}), final(want(journal.Succeeded, journal.ReasonReview, "no reason was given"))},
 		{"a review fails", reviewed(loop.EndDone, journal.Review{Failed: "it hung"}), final(want(journal.Succeeded, journal.ReasonUnreviewed, "it hung"))},
-		{"a review refuses, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "t", Failed: "it hung"}), final(want(journal.Succeeded, journal.ReasonUnreviewed, "it hung"))},
-		{"a review refused an earlier tip, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "old"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
-		{"a review accepted, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "t", Accepted: true}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+		{"a review refuses, and no iteration is left", reviewed(loop.EndMaxIterations, journal.Review{Tip: "t", Failed: "it hung"}), final(want(journal.Succeeded, journal.ReasonUnreviewed, "it hung"))},
+		{"a review refused an earlier tip, and no iteration is left", reviewed(loop.EndMaxIterations, journal.Review{Tip: "old"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+		{"a review accepted, and no iteration is left", reviewed(loop.EndMaxIterations, journal.Review{Tip: "t", Accepted: true}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
 		{
 			"a review refuses, and the gate fails since", journal.Facts{End: loop.EndDone, Commits: 1, Review: &journal.Review{}, Verify: &journal.Verification{Checks: red}},
 			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
@@ -280,12 +280,12 @@ func decideCases() []decideCase {
 			want(journal.Interrupted, journal.ReasonWorktreeLost, "x"),
 		},
 		{
-			"the draft of a failed gate cannot be shown", journal.Facts{End: loop.EndMaxed, EndDetail: "d", Commits: 1, GateRan: true, Gate: red, Publish: &journal.Fault{Text: "x"}},
+			"the draft of a failed gate cannot be shown", journal.Facts{End: loop.EndMaxIterations, EndDetail: "d", Commits: 1, GateRan: true, Gate: red, Publish: &journal.Fault{Text: "x"}},
 			again(journal.GateFailed, journal.ReasonLoop, "d"),
 		},
 		{"published", journal.Facts{End: loop.EndDone, Done: true}, succeeded},
 		{"published before a crash", journal.Facts{End: loop.EndDone, Done: true, Stop: journal.StopCrash, Cut: journal.StagePublish}, succeeded},
-		{"published draft", journal.Facts{End: loop.EndMaxed, Commits: 1, GateRan: true, Gate: red, Done: true}, counted(again(journal.GateFailed, journal.ReasonLoop, ""))},
+		{"published draft", journal.Facts{End: loop.EndMaxIterations, Commits: 1, GateRan: true, Gate: red, Done: true}, counted(again(journal.GateFailed, journal.ReasonLoop, ""))},
 
 		// The issue is gone.
 		{"gone", journal.Facts{End: loop.EndDone, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
@@ -314,7 +314,7 @@ func decideCases() []decideCase {
 	}
 
 	// These ends mean that the agent failed; the gate did not run, or did.
-	for _, end := range []loop.End{loop.EndMaxed, loop.EndNoProgress, loop.EndTimeout} {
+	for _, end := range []loop.End{loop.EndMaxIterations, loop.EndNoProgress, loop.EndTimeout} {
 		cases = append(cases,
 			decideCase{string(end), journal.Facts{End: end, EndDetail: "d", Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))},
 			decideCase{string(end) + ", gate passed", journal.Facts{End: end, Commits: 1, GateRan: true, Gate: green}, counted(again(journal.Failed, journal.ReasonLoop, ""))},

@@ -29,14 +29,14 @@ type Meter struct {
 	changed chan struct{}
 
 	mu       sync.Mutex
-	budget   loop.Budget     // guarded by mu
-	used     agents.Usage    // guarded by mu
-	unseen   agents.Usage    // guarded by mu; the part of used that only an agent reports
-	passed   loop.Passed     // guarded by mu; since the last call of Limit
-	served   bool            // guarded by mu; since then the service has given an answer and not only refusals
-	open     int             // guarded by mu; requests that have not ended
-	model    string          // guarded by mu; model of the last answer
-	unpriced map[string]bool // guarded by mu; models with unknown prices
+	budget   loop.Budget          // guarded by mu
+	used     agents.Usage         // guarded by mu
+	unseen   agents.Usage         // guarded by mu; the part of used that only an agent reports
+	passed   loop.MeteredRequests // guarded by mu; since the last call of Limit
+	served   bool                 // guarded by mu; since then the service has given an answer and not only refusals
+	open     int                  // guarded by mu; requests that have not ended
+	model    string               // guarded by mu; model of the last answer
+	unpriced map[string]bool      // guarded by mu; models with unknown prices
 }
 
 // NewMeter makes the meter of a run, with nothing counted. It uses prices and account of the network.
@@ -68,20 +68,20 @@ func (m *Meter) runUsageForCaps(used agents.Usage) agents.Usage {
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.budget, m.passed, m.served = b, loop.Passed{}, false
+	m.budget, m.passed, m.served = b, loop.MeteredRequests{}, false
 }
 
-// Passed describes the answers since the last call of Limit. Its tokens include those read from the cache.
-func (m *Meter) Passed() loop.Passed {
+// Requests describes the answers since the last call of Limit. Its tokens include those read from the cache.
+func (m *Meter) Requests() loop.MeteredRequests {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	passed := m.passed
-	passed.Free = passed.Answers && !m.served && m.open == 0
+	passed.UsedNothing = passed.Answered && !m.served && m.open == 0
 	return passed
 }
 
-// Full returns why no run may use more after this run has used so much, or nil. used may include an agent's own reports.
-func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
+// SharedLimitError returns why no run may use more after this run has used so much, or nil. used may include an agent's own reports.
+func (m *Meter) SharedLimitError(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
 	seen := used.Minus(m.unseen).Larger(m.used.Minus(m.unseen))
 	m.mu.Unlock()
@@ -142,7 +142,7 @@ func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, erro
 func (m *Meter) checkBudget() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.budget.Spent(m.used) {
+	if m.budget.Exhausted(m.used) {
 		return errors.New("the budget of this run is spent")
 	}
 	return nil
@@ -269,7 +269,7 @@ func (m *Meter) noteAnswer(unpriced, served bool) {
 	defer m.mu.Unlock()
 	m.open--
 	m.served = m.served || served
-	m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
+	m.passed.Answered, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
 }
 
 // Add adds usage of the run from elsewhere, for example of its reviewer, and the part of it that only an agent reports.
@@ -285,7 +285,7 @@ func (m *Meter) addUsage(more, answer agents.Usage) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
 	if answer != (agents.Usage{}) {
-		m.passed.Answers, m.passed.Largest = true, max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
+		m.passed.Answered, m.passed.LargestRequest = true, max(m.passed.LargestRequest, answer.Tokens()+answer.CacheRead)
 	}
 	m.account.Count(m.run, m.runUsageForCaps(m.used.Minus(m.unseen)), answer)
 	m.mu.Unlock()

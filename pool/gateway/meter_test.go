@@ -101,8 +101,8 @@ func TestMeterTerms(t *testing.T) {
 		t.Errorf("it costs %v", got)
 	}
 	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":1000000,"service_tier":"priority"}}`)
-	if got := m.Used().CostUSD; got != 10 || !m.Passed().Unpriced {
-		t.Errorf("it costs %v; %+v", got, m.Passed())
+	if got := m.Used().CostUSD; got != 10 || !m.Requests().Unpriced {
+		t.Errorf("it costs %v; %+v", got, m.Requests())
 	}
 	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "claude-opus-4-6 in service tier priority") {
 		t.Errorf("it warns %q", got)
@@ -116,16 +116,16 @@ func TestMeterPassed(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pass func()
-		want loop.Passed
+		want loop.MeteredRequests
 	}{
-		{"nothing", func() {}, loop.Passed{}},
-		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.Passed{Answers: true, Free: true}},
-		{"not reached", func() { ask(t, m).End() }, loop.Passed{Answers: true, Free: true}},
+		{"nothing", func() {}, loop.MeteredRequests{}},
+		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
+		{"not reached", func() { ask(t, m).End() }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
 		{"cut off", func() {
 			x := ask(t, m)
 			_, _ = io.ReadAll(x.Request(io.NopCloser(strings.NewReader("x"))))
 			x.End()
-		}, loop.Passed{Answers: true}},
+		}, loop.MeteredRequests{Answered: true}},
 		{"refused and answered", func() {
 			x := ask(t, m)
 			x.Answer(429, "")
@@ -133,29 +133,29 @@ func TestMeterPassed(t *testing.T) {
 			x = ask(t, m)
 			x.Answer(200, "")
 			x.End()
-		}, loop.Passed{Answers: true}},
-		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.Passed{Answers: true, Largest: 6}},
+		}, loop.MeteredRequests{Answered: true}},
+		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.MeteredRequests{Answered: true, LargestRequest: 6}},
 		{"two models", func() {
 			pass(t, m, said("no-such-model", 3, 1))
 			pass(t, m, said("claude-haiku-4-5", 5, 1))
-		}, loop.Passed{Answers: true, Unpriced: true, Largest: 6}},
-		{"its name behind its usage", func() { pass(t, m, `{"usage":{"input_tokens":5},"model":"claude-haiku-4-5"}`) }, loop.Passed{Answers: true, Largest: 5}},
+		}, loop.MeteredRequests{Answered: true, Unpriced: true, LargestRequest: 6}},
+		{"its name behind its usage", func() { pass(t, m, `{"usage":{"input_tokens":5},"model":"claude-haiku-4-5"}`) }, loop.MeteredRequests{Answered: true, LargestRequest: 5}},
 	} {
 		m.Limit(loop.Budget{})
-		if c.pass(); m.Passed() != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, m.Passed(), c.want)
+		if c.pass(); m.Requests() != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, m.Requests(), c.want)
 		}
 	}
 	m.Limit(loop.Budget{})
 	x, on := ask(t, m), ask(t, m)
 	x.Answer(429, "")
 	x.End()
-	if m.Passed().Free {
+	if m.Requests().UsedNothing {
 		t.Error("a request that is on is taken for free")
 	}
 	on.Answer(429, "")
 	on.End()
-	if !m.Passed().Free {
+	if !m.Requests().UsedNothing {
 		t.Error("nothing was used, and it is not free")
 	}
 	if got := m.Used().Unpriced; got != 4 {
@@ -170,16 +170,16 @@ func TestMeterOfAReviewer(t *testing.T) {
 	m := NewMeter(Network{Account: account}, "r")
 	pass(t, m, said("m", 9, 1))
 	m.Add(agents.Usage{Input: 500}, agents.Usage{Input: 490})
-	if used := m.Used(); used.Input != 509 || m.Full(t.Context(), used) != nil {
-		t.Errorf("used %+v; all runs: %v", used, m.Full(t.Context(), used))
+	if used := m.Used(); used.Input != 509 || m.SharedLimitError(t.Context(), used) != nil {
+		t.Errorf("used %+v; all runs: %v", used, m.SharedLimitError(t.Context(), used))
 	}
 	x := ask(t, m)
 	x.End()
 	beside := NewMeter(Network{Account: account}, "r").Beside(m)
-	if err := beside.Full(t.Context(), agents.Usage{Input: 70}); err != nil {
+	if err := beside.SharedLimitError(t.Context(), agents.Usage{Input: 70}); err != nil {
 		t.Error(err)
 	}
-	if beside.Full(t.Context(), agents.Usage{Input: 80}) == nil {
+	if beside.SharedLimitError(t.Context(), agents.Usage{Input: 80}) == nil {
 		t.Error("100 tokens are spent of 100")
 	}
 }

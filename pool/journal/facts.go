@@ -69,14 +69,14 @@ type Facts struct {
 // for the run and its issue, but not for the project's caps.
 func (f Facts) Unseen() (u agents.Usage) {
 	for _, it := range f.Iterations {
-		u = u.Add(it.Unseen)
+		u = u.Add(it.Unmetered)
 	}
 	return u.Add(f.ReviewSpend.Unseen)
 }
 
 // Free reports whether agents were started and used nothing, as observed by ralph.
 func Free(list []loop.Iteration) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(it loop.Iteration) bool { return !it.Free })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(it loop.Iteration) bool { return !it.UsedNothing })
 }
 
 // Seen returns the part of Usage that counts for the project's caps.

@@ -119,8 +119,8 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, Subject: n.Subject})
 	}
 	spend := &f.ReviewSpend
-	spend.Usage, spend.Unseen, f.Usage = spend.Usage.Add(res.Usage), spend.Unseen.Add(res.Unseen), f.Usage.Add(res.Unseen)
-	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
+	spend.Usage, spend.Unseen, f.Usage = spend.Usage.Add(res.Usage), spend.Unseen.Add(res.Unmetered), f.Usage.Add(res.Unmetered)
+	j.Spaces.Count(w.Run.ID, res.Usage, res.Unmetered)
 	emit := func(text string) {
 		e := journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + text}
 		if res.Usage != (agents.Usage{}) { // the reviewer was started
@@ -168,7 +168,7 @@ func (j *Judge) obstacle(w Work, f journal.Facts) string {
 		return "no reviewer is configured any more"
 	case w.Run.Hash != "" && w.Issue.Hash() != w.Run.Hash: // such as after a crash
 		return "the issue has changed since the run began"
-	case w.Budget.Spent(f.Usage):
+	case w.Budget.Exhausted(f.Usage):
 		return "the budget is spent"
 	}
 	return ""
@@ -183,13 +183,13 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Prompt: prompt.Prompt{Inline: j.Spaces.Secrets.Clean(promptFor(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
-		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Estimate: w.Estimate, Price: w.Price,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.Remaining(f.Usage), Estimate: w.Estimate, Price: w.Price,
 		Meter: space.Meter, Interrupt: w.Interrupt,
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
 				if e.Result != nil {
-					e.Used = e.Used.Minus(e.Result.Unseen)
+					e.Used = e.Used.Minus(e.Result.Unmetered)
 				}
 				e.Used, e.Result = f.Usage.Add(e.Used), nil // the run's iterations do not include it
 				w.Spent(e)

@@ -183,7 +183,7 @@ func TestHear(t *testing.T) {
 		{loop.Result{End: loop.EndDone, Output: good}, ""},
 		{loop.Result{End: loop.EndDone}, "done"},
 		{loop.Result{End: loop.EndDone, Output: &loop.OutputValue{JSON: []byte(`{}`)}}, "the reviewer's answer is not valid: accept, solved or tested is missing"},
-		{loop.Result{End: loop.EndMaxed, Output: good, Failure: &agents.Failure{Class: agents.Killed, Message: "killed\nby x"}}, "killed by x"},
+		{loop.Result{End: loop.EndMaxIterations, Output: good, Failure: &agents.Failure{Class: agents.Killed, Message: "killed\nby x"}}, "killed by x"},
 		{loop.Result{End: loop.EndUnavailable, Output: good, Failure: &agents.Failure{Class: agents.RateLimit, Message: "later"}}, "rate-limit: later"},
 		{loop.Result{End: loop.EndBudget, Output: good}, "the budget was used up before the reviewer answered"},
 		{loop.Result{End: loop.EndSandbox, Output: good, Err: errors.New("broken")}, "broken"},

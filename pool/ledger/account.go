@@ -136,7 +136,7 @@ func (a *Account) fits(left loop.Budget) bool {
 	for range a.inProgress {
 		all = all.Add(a.largest)
 	}
-	return !left.Spent(all)
+	return !left.Exhausted(all)
 }
 
 // Count records the total usage of a run in this process, and of one of its answers, so far.

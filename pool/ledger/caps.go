@@ -44,7 +44,7 @@ type SpentError struct {
 
 func (e *SpentError) Error() string {
 	spent := fmt.Sprintf("%s of %s", Spend{Usage: e.Spent}.Amount(), USD(e.Cap.CostUSD))
-	if tokens := (loop.Budget{Tokens: e.Cap.Tokens}); e.Cap.CostUSD == 0 || tokens.Spent(e.Spent) {
+	if tokens := (loop.Budget{Tokens: e.Cap.Tokens}); e.Cap.CostUSD == 0 || tokens.Exhausted(e.Spent) {
 		spent = fmt.Sprintf("%d of %d tokens", e.Spent.Tokens(), e.Cap.Tokens)
 	}
 	if e.Reserved {
@@ -62,11 +62,11 @@ func (c Caps) Left(spent Spending, reserved agents.Usage, now time.Time) (left l
 		{Period: "day", Cap: c.Day, Spent: spent.Day, Until: DayOf(now).AddDate(0, 0, 1)},
 	} {
 		gone := of.Spent.Add(reserved)
-		if of.Cap.Spent(gone) {
-			of.Reserved = !of.Cap.Spent(of.Spent)
+		if of.Cap.Exhausted(gone) {
+			of.Reserved = !of.Cap.Exhausted(of.Spent)
 			return loop.Budget{}, &of
 		}
-		left = left.Min(of.Cap.After(gone))
+		left = left.Min(of.Cap.Remaining(gone))
 	}
 	return left, nil
 }

@@ -48,7 +48,7 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: "+
 			"no agent can change that, so check this line of the gate; its output: %s",
 			shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
-	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
+	case loop.EndMaxIterations, loop.EndNoProgress, loop.EndBudget:
 		return explainLimit(r, b) + explainLast(agent, r)
 	}
 	if r.Err != nil {
@@ -61,29 +61,29 @@ func explainLimit(r loop.Result, b Budgets) string {
 	whole, earlier := b.Issue, b.Earlier
 	used := r.Usage.Add(earlier)
 	switch {
-	case r.OfAgent:
+	case r.AgentBudgetExhausted:
 		return fmt.Sprintf("agent %s has spent its own budget, and no other agent continues", r.Iterations[len(r.Iterations)-1].Choice())
-	case r.End == loop.EndMaxed && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
+	case r.End == loop.EndMaxIterations && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
 		return "every iteration failed"
-	case r.End == loop.EndMaxed:
+	case r.End == loop.EndMaxIterations:
 		return fmt.Sprintf("not done after %d of %d iterations; raise --%s to continue", len(r.Iterations), r.Limits.MaxIterations, r.End)
 	case r.End == loop.EndNoProgress:
-		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
-	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
+		return fmt.Sprintf("no new commit in %d iterations in a row", r.IterationsWithoutCommit)
+	case loop.Budget{Tokens: whole.Tokens}.Exhausted(used):
 		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to continue",
 			used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
-	case whole.Spent(used):
+	case whole.Exhausted(used):
 		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to continue", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD),
 			ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
-	case loop.Budget{Tokens: b.Run.Tokens}.Spent(r.Usage):
+	case loop.Budget{Tokens: b.Run.Tokens}.Exhausted(r.Usage):
 		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that limit to continue",
 			r.Usage.Tokens(), b.Run.Tokens, byEstimate(r.Usage))
-	case b.Run.Spent(r.Usage):
+	case b.Run.Exhausted(r.Usage):
 		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that limit to continue",
 			ledger.USD(r.Usage.CostUSD), ledger.USD(b.Run.CostUSD), byEstimate(r.Usage))
-	case r.Full != nil:
-		return r.Full.Error()
-	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):
+	case r.SharedLimitError != nil:
+		return r.SharedLimitError.Error()
+	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Exhausted(r.Usage):
 		return fmt.Sprintf("%d tokens are spent, which is all that the cap for all runs had left for this one", r.Usage.Tokens())
 	}
 	return ledger.USD(r.Usage.CostUSD) + " are spent, which is all that the cap for all runs had left for this one"

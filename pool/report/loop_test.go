@@ -35,18 +35,18 @@ func TestLoop(t *testing.T) {
 			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
 		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
 		"not done after 1 of 3 iterations; raise --max-iterations to continue (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
-			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
+			End: loop.EndMaxIterations, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
 			Iterations: []loop.Iteration{{Ending: loop.EndingIdle}}},
 		"every iteration failed (last: agent x: exit status 2)": {
-			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 2}, Failure: other, Iterations: []loop.Iteration{{Failure: other}, {Failure: other}}},
+			End: loop.EndMaxIterations, Limits: loop.Limits{MaxIterations: 2}, Failure: other, Iterations: []loop.Iteration{{Failure: other}, {Failure: other}}},
 		"no new commit in 3 iterations in a row (last: the agent did not give the completion signal)": {
-			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingSignal},
+			End: loop.EndNoProgress, IterationsWithoutCommit: 3, Missing: loop.MissingSignal},
 		"no new commit in 3 iterations in a row (last: the agent said that it is done, but made no commits)": {
-			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingCommits},
+			End: loop.EndNoProgress, IterationsWithoutCommit: 3, Missing: loop.MissingCommits},
 		"no new commit in 3 iterations in a row (last: a nested repository)": {
-			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingAccept, Refusal: "a nested repository"},
+			End: loop.EndNoProgress, IterationsWithoutCommit: 3, Missing: loop.MissingAccept, Refusal: "a nested repository"},
 		"no new commit in 3 iterations in a row (last: gate `make test` failed with exit status 1)": {
-			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingGate, GateRan: true, Gate: failing},
+			End: loop.EndNoProgress, IterationsWithoutCommit: 3, Missing: loop.MissingGate, GateRan: true, Gate: failing},
 		"gate `make test` failed with exit status 1 just as on the base, twice in a row with new commits: no agent can change that, " +
 			"so check this line of the gate; its output: expected 1, [31mgot 2": {End: loop.EndUnchanged, GateRan: true, Gate: failing},
 		"30 tokens spent of 25; raise the token budget to continue": {
@@ -86,7 +86,7 @@ func TestSpentBudgets(t *testing.T) {
 			loop.Budget{CostUSD: 0.5}, loop.Budget{}, loop.Budget{}, agents.Usage{CostUSD: 0.5}, agents.Usage{}, nil},
 	} {
 		r := loop.Result{
-			End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, Full: c.full,
+			End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, SharedLimitError: c.full,
 			Iterations: []loop.Iteration{{}}, Failure: &agents.Failure{Class: agents.Auth, Message: "refused; log in"}, // failure of the request
 		}
 		if got := Loop("x", r, Budgets{Issue: c.whole, Run: c.run, Earlier: c.earlier}); got != want {

@@ -238,7 +238,7 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
 	w.Ending, w.Asked = x.stop.Ending, x.stop.Done
-	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
+	w.Meter.Limit(x.spend.Left().Remaining(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
 	return w
 }
 

@@ -49,7 +49,7 @@ func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange = res.Gate, res.GateRan, res.Message, res.Question, res.Reason
 	f.Usage, f.Free = res.Usage, journal.Free(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: earlier})
-	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(earlier))
+	f.Capped = res.End == loop.EndBudget && !res.AgentBudgetExhausted && !x.c.PerRun.Exhausted(res.Usage) && !x.c.Budget.Exhausted(res.Usage.Add(earlier))
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -115,7 +115,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
 	}
-	if x.c.Budget.Spent(x.spend.Earlier()) { // such as after a crash
+	if x.c.Budget.Exhausted(x.spend.Earlier()) { // such as after a crash
 		return loop.Result{End: loop.EndBudget, Work: before}
 	}
 	prompt := x.c.Prompt
@@ -133,7 +133,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	x.addSecrets(ctx)
 	defer x.addSecrets(ctx) // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
-		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Present(), Prompt: prompt, Before: before,
+		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Present(), Prompt: prompt, EarlierWork: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept:    func(ctx context.Context) error { return x.accept(ctx, s) },
 		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },

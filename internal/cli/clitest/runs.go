@@ -16,6 +16,6 @@ func CostRun(key string, day int, used agents.Usage) journal.Record {
 		ID: fmt.Sprint(key, day), Kind: journal.KindIssue, Key: key, Agent: "a", Started: time.Date(2026, 3, day, 12, 0, 0, 0, time.Local),
 	}}
 	r.Ended, r.Verdict.Outcome = r.Started.Add(time.Minute), journal.Succeeded
-	r.Facts.Usage, r.Facts.End, r.Facts.Iterations = used, loop.EndMaxed, []loop.Iteration{{Number: 1}}
+	r.Facts.Usage, r.Facts.End, r.Facts.Iterations = used, loop.EndMaxIterations, []loop.Iteration{{Number: 1}}
 	return r
 }

@@ -49,7 +49,7 @@ func TestCostUnseen(t *testing.T) {
 	lie, review := agents.Usage{Input: 90, CostUSD: 9}, agents.Usage{Output: 1}
 	r := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: journal.Facts{
 		Usage:       agents.Usage{Input: 110, Output: 1, CostUSD: 11},
-		Iterations:  []loop.Iteration{{Agent: "a", Usage: agents.Usage{Input: 100, CostUSD: 10}, Unseen: lie}, {Agent: "b", Usage: agents.Usage{Input: 10, CostUSD: 1}}},
+		Iterations:  []loop.Iteration{{Agent: "a", Usage: agents.Usage{Input: 100, CostUSD: 10}, Unmetered: lie}, {Agent: "b", Usage: agents.Usage{Input: 10, CostUSD: 1}}},
 		ReviewSpend: journal.ReviewSpend{Unseen: review},
 	}}}
 	sums := addUp([]journal.Record{r}, "agent")
@@ -170,8 +170,8 @@ func TestFreeRunsHaveACost(t *testing.T) {
 		f    journal.Facts
 		want int
 	}{
-		"refused":        {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {Free: true}}}, 0},
-		"one is unknown": {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {}}}, 1},
+		"refused":        {journal.Facts{Iterations: []loop.Iteration{{UsedNothing: true}, {UsedNothing: true}}}, 0},
+		"one is unknown": {journal.Facts{Iterations: []loop.Iteration{{UsedNothing: true}, {}}}, 1},
 		"unknown":        {journal.Facts{Iterations: []loop.Iteration{{}}}, 1},
 		"it died":        {journal.Facts{Stop: journal.StopCrash}, 1},
 	} {

@@ -153,7 +153,7 @@ func printCaps(a *compose.App, list []capState) {
 			parts = append(parts, fmt.Sprintf("%s of %s tokens", ledger.Count(c.Spent.Tokens()), ledger.Count(c.Cap.Tokens)))
 		}
 		full := ""
-		if c.Cap.Spent(*c.Spent) {
+		if c.Cap.Exhausted(*c.Spent) {
 			full = "; no new run starts"
 		}
 		period := map[string]string{"day": "today", "month": "this month"}[c.Of]

@@ -96,7 +96,7 @@ func fullFacts() journal.Facts {
 	return journal.Facts{
 		Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1,
 		Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Cut: journal.StageWork,
-		Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Starved: true, Optional: true,
+		Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxIterations, EndDetail: "d", Starved: true, Optional: true,
 		Iterations: []loop.Iteration{{
 			Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit},
 		}},
@@ -350,7 +350,7 @@ func spend(t *testing.T, s journal.Store) {
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
 
 	r.Facts.Usage.Input = 1031 // 1000 of them are only reported by agents
-	r.Facts.Iterations = []loop.Iteration{{Unseen: agents.Usage{Input: 400}}}
+	r.Facts.Iterations = []loop.Iteration{{Unmetered: agents.Usage{Input: 400}}}
 	r.Facts.ReviewSpend.Unseen = agents.Usage{Input: 600}
 	save(t, s, r)
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})

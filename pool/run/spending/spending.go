@@ -43,7 +43,7 @@ func (a *Account) Earlier() agents.Usage {
 
 // Left returns what the run may use: the rest of the issue's budget, within the run's own budget and its grant.
 func (a *Account) Left() loop.Budget {
-	return a.Issue.After(a.Earlier()).Min(a.Own).Min(a.Run.Granted)
+	return a.Issue.Remaining(a.Earlier()).Min(a.Own).Min(a.Run.Granted)
 }
 
 // Book records the agents' spending on the claim before they spend it, if the issue has a budget. If this run dies, the booked
