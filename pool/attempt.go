@@ -221,7 +221,7 @@ func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record)
 	if w.c.Run.Publish != journal.PublishRequest {
 		return nil
 	}
-	commit, url, err := w.Refused(ctx, a.rec.Branch, a.base.Name)
+	commit, url, err := w.RejectedHead(ctx, a.rec.Branch, a.base.Name)
 	if err != nil {
 		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
 	}

@@ -59,7 +59,7 @@ func (h hangingTracker) Change(ctx context.Context, key string, c tracker.Change
 	return h.Tracker.Change(ctx, key, c)
 }
 
-func (h hangingTracker) Refused(ctx context.Context, _, _ string) (commit, url string, err error) {
+func (h hangingTracker) RejectedHead(ctx context.Context, _, _ string) (commit, url string, err error) {
 	return "", "", h.wait(ctx, "refused")
 }
 
@@ -244,7 +244,7 @@ func TestKillEndsOtherCalls(t *testing.T) {
 			return p.Requeue(ctx, "a", "a person", tracker.Retry, "")
 		},
 		"Refused": func(p *pool.Pool, ctx context.Context) error {
-			_, _, err := p.Refused(ctx, "ralph/a", "main")
+			_, _, err := p.RejectedHead(ctx, "ralph/a", "main")
 			return err
 		},
 	}

@@ -16,7 +16,7 @@ type waitingTracker struct {
 }
 
 func (w waitingTracker) Report(ctx context.Context, key string, r tracker.Report) error {
-	tracker.TellWait(ctx, w.until)
+	tracker.NotifyWait(ctx, w.until)
 	return w.Tracker.Report(ctx, key, r)
 }
 

@@ -212,7 +212,7 @@ type requestRecorder struct {
 	asked   string // base of the last call of Refused
 }
 
-func (r *requestRecorder) Refused(_ context.Context, _, base string) (commit, url string, err error) {
+func (r *requestRecorder) RejectedHead(_ context.Context, _, base string) (commit, url string, err error) {
 	r.asked = base
 	return r.refused, "https://forge.example/1", nil
 }

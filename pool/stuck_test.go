@@ -50,7 +50,7 @@ func (unreadableForge) OpenRequest(context.Context, tracker.Request) (tracker.Re
 	return tracker.RequestRef{}, nil
 }
 
-func (unreadableForge) Refused(context.Context, string, string) (commit, url string, err error) {
+func (unreadableForge) RejectedHead(context.Context, string, string) (commit, url string, err error) {
 	return "", "", errors.New("may not look at requests")
 }
 

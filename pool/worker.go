@@ -224,12 +224,12 @@ func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
-// Refused returns the head commit and the URL of the branch's latest request into the base, if that was closed without a merge.
+// RejectedHead returns the head commit and the URL of the branch's latest request into the base, if that was closed without a merge.
 // Otherwise both are empty.
-func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
+func (w *Worker) RejectedHead(ctx context.Context, branch, base string) (commit, url string, err error) {
 	url, err = untilKilled(ctx, w, func(ctx context.Context) (url string, err error) {
-		if r, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker); ok {
-			commit, url, err = r.Refused(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
+		if r, ok := tracker.As[tracker.RejectionReader](w.c.Run.Tracker); ok {
+			commit, url, err = r.RejectedHead(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
 		}
 		return url, err
 	})

@@ -38,12 +38,12 @@ type Requester interface {
 	OpenRequest(ctx context.Context, r Request) (RequestRef, error)
 }
 
-// Refuser is implemented by trackers on which people can close a request without merging it.
-type Refuser interface {
-	// Refused returns the head commit and the URL of the branch's latest request if it was closed without a merge. Otherwise,
+// RejectionReader is implemented by trackers on which people can close a request without merging it.
+type RejectionReader interface {
+	// RejectedHead returns the head commit and the URL of the branch's latest request if it was closed without a merge. Otherwise,
 	// and while a request is open, both are empty. It considers requests of ralph's own account, and requests into the base by
 	// people who may direct ralph.
-	Refused(ctx context.Context, head, base string) (commit, url string, err error)
+	RejectedHead(ctx context.Context, head, base string) (commit, url string, err error)
 }
 
 // FollowUpReason is the reason why a request needs another run.
@@ -125,7 +125,7 @@ const FindingLabels = "labels"
 
 // Finding is one result of an inspection, good or bad.
 type Finding struct {
-	What     string   `json:"what"` // inspected subject
+	Subject  string   `json:"what"` // inspected subject
 	Severity Severity `json:"status"`
 	Detail   string   `json:"detail"`        // one line
 	Fix      string   `json:"fix,omitempty"` // action for a person; may be empty

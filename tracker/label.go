@@ -15,8 +15,8 @@ func containsFold(list []string, s string) bool {
 	return slices.ContainsFunc(list, func(v string) bool { return SameLabel(v, s) })
 }
 
-// Lacking returns the names in want that are not in have, each once, compared as labels.
-func Lacking(have, want []string) []string {
+// MissingNames returns the names in want that are not in have, each once, compared as labels.
+func MissingNames(have, want []string) []string {
 	var out []string
 	for _, w := range want {
 		w = strings.TrimSpace(w)

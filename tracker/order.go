@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Before is a comparison function that orders issues by priority, then age (oldest first), then key.
-func Before(a, b Issue) int {
+// Compare is a comparison function that orders issues by priority, then age (oldest first), then key.
+func Compare(a, b Issue) int {
 	last := func(i int) int { return cmp.Or(i, math.MaxInt) }
 	if c := cmp.Compare(last(a.Priority), last(b.Priority)); c != 0 {
 		return c

@@ -16,10 +16,10 @@ const (
 	entityPlaceholder  = "&…;" // replaces an entity: without it the surrounding text could form another entity
 )
 
-// Shown returns the part of a text that a person sees who approves an issue: Clean of the text, without the content of HTML
+// VisibleText returns the part of a text that a person sees who approves an issue: Clean of the text, without the content of HTML
 // comments and without entities of characters that Clean removes. The number counts the removed characters. It also removes them
 // inside of code, since renderers disagree on what is code.
-func Shown(text string) (string, int) {
+func VisibleText(text string) (string, int) {
 	text, count := Clean(text)
 	text = hiddenMarkup().ReplaceAllStringFunc(text, func(found string) string {
 		if inside, is := strings.CutPrefix(found, "<!--"); is {

@@ -21,7 +21,7 @@ func TestShown(t *testing.T) {
 		"split by a character of no width": "<!\u200b-- HIDDEN -->",
 		"in what may be code":              "```\n<!-- HIDDEN -->\n```",
 	} {
-		if got, n := tracker.Shown(text); strings.Contains(got, "HIDDEN") || n < len("HIDDEN") {
+		if got, n := tracker.VisibleText(text); strings.Contains(got, "HIDDEN") || n < len("HIDDEN") {
 			t.Errorf("%s: %q, %d", name, got, n)
 		}
 	}
@@ -38,7 +38,7 @@ func TestShown(t *testing.T) {
 		"<!&#8203;-- a -->":        "<!&…;-- a -->",
 		"&amp;#8203; &lt;&nbsp;&x": "&amp;#8203; &lt;&nbsp;&x",
 	} {
-		if got, _ := tracker.Shown(text); got != want {
+		if got, _ := tracker.VisibleText(text); got != want {
 			t.Errorf("Shown(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -49,8 +49,8 @@ func FuzzShown(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, _ := tracker.Shown(s)
-		if again, n := tracker.Shown(got); again != got || n != 0 {
+		got, _ := tracker.VisibleText(s)
+		if again, n := tracker.VisibleText(got); again != got || n != 0 {
 			t.Errorf("Shown(%q) = %q, then %q, %d", s, got, again, n)
 		}
 	})

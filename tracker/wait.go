@@ -23,8 +23,8 @@ func WithWait(ctx context.Context, notify func(until time.Time)) context.Context
 	})
 }
 
-// TellWait reports a wait to the function of [WithWait]. Trackers call it before they wait.
-func TellWait(ctx context.Context, until time.Time) {
+// NotifyWait reports a wait to the function of [WithWait]. Trackers call it before they wait.
+func NotifyWait(ctx context.Context, until time.Time) {
 	if notify, ok := ctx.Value(waitKey{}).(func(time.Time)); ok {
 		notify(until)
 	}

@@ -127,7 +127,7 @@ func (fakeTracker) Get(context.Context, string) (tracker.Issue, error) {
 }
 
 func (fakeTracker) Inspect(context.Context, tracker.Expectation) []tracker.Finding {
-	return []tracker.Finding{{What: tracker.FindingLabels, Severity: tracker.Warn, Detail: "do not exist: in-review"}}
+	return []tracker.Finding{{Subject: tracker.FindingLabels, Severity: tracker.Warn, Detail: "do not exist: in-review"}}
 }
 
 func (fakeTracker) CreateLabels(context.Context, []string) error { return tracker.ErrReadOnly }

@@ -60,7 +60,7 @@ func (forge) Requests(context.Context, string) (map[string]tracker.RequestRef, e
 	return map[string]tracker.RequestRef{"task-1": {URL: "https://forge.example/1"}}, nil
 }
 
-func (forge) Refused(_ context.Context, head, base string) (commit, url string, err error) {
+func (forge) RejectedHead(_ context.Context, head, base string) (commit, url string, err error) {
 	if head == "ralph/task-3" {
 		return "", "", nil
 	}

@@ -68,7 +68,7 @@ func (a answers) renew(ctx context.Context, p *Parts, gone []journal.Record) err
 	due := slices.DeleteFunc(slices.Clone(gone), func(r journal.Record) bool { return time.Since(a[requestOf(r)].at) < answerAge })
 	slices.SortStableFunc(due, func(x, y journal.Record) int { return a[requestOf(x)].at.Compare(a[requestOf(y)].at) })
 	for _, r := range due[:min(len(due), newAnswers)] {
-		_, url, err := p.Pool.Refused(ctx, r.Branch, r.Base)
+		_, url, err := p.Pool.RejectedHead(ctx, r.Branch, r.Base)
 		if err != nil {
 			old := a[requestOf(r)]
 			a[requestOf(r)] = answer{time.Now(), old.known, old.url}

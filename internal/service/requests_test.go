@@ -26,7 +26,7 @@ func (*merged) Requests(context.Context, string) (map[string]tracker.RequestRef,
 	return map[string]tracker.RequestRef{}, nil
 }
 
-func (m *merged) Refused(_ context.Context, head, _ string) (commit, url string, err error) {
+func (m *merged) RejectedHead(_ context.Context, head, _ string) (commit, url string, err error) {
 	m.asked[head]++
 	if head == m.fails {
 		err = errors.New("the forge is away")

@@ -84,7 +84,7 @@ type Task struct {
 // Tasks returns the work of the plan in order, each issue once.
 func (p Plan) Tasks() (list []Task) {
 	followed := map[string]bool{}
-	for _, f := range slices.SortedFunc(slices.Values(p.FollowUp), func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) }) {
+	for _, f := range slices.SortedFunc(slices.Values(p.FollowUp), func(a, b FollowUp) int { return tracker.Compare(a.Issue, b.Issue) }) {
 		followed[f.Key], list = true, append(list, Task{f.Issue, &f.FollowUp})
 	}
 	for _, i := range p.Work {
@@ -180,7 +180,7 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 			plan.Work = append(plan.Work, issue)
 		}
 	}
-	slices.SortFunc(plan.Work, tracker.Before)
+	slices.SortFunc(plan.Work, tracker.Compare)
 	if err := p.addFollowUps(ctx, v, &plan); err != nil {
 		return plan, err
 	}

@@ -18,7 +18,7 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 		total += n
 		return s
 	}
-	seen := tracker.Shown
+	seen := tracker.VisibleText
 	if issue.Raw {
 		seen = tracker.Clean
 	}

@@ -308,7 +308,7 @@ func (p *Project) Addressed(ctx context.Context, request int, ids []string, comm
 		return err
 	}
 	defer release()
-	threads, err := p.calls.Threads(transport.Fresh(ctx), request)
+	threads, err := p.calls.Threads(transport.WithoutCache(ctx), request)
 	for _, t := range threads {
 		if err == nil && slices.Contains(ids, t.ID) && !t.AnsweredWith(commit, self.ID) {
 			err = p.calls.ReplyToThread(ctx, request, t.ID, replyBody(commit, "Addressed in "+commit+"."))

@@ -23,17 +23,17 @@ type Findings []tracker.Finding
 
 // OK adds a successful check.
 func (f *Findings) OK(what, detail string, args ...any) {
-	*f = append(*f, tracker.Finding{What: what, Severity: tracker.OK, Detail: fmt.Sprintf(detail, args...)})
+	*f = append(*f, tracker.Finding{Subject: what, Severity: tracker.OK, Detail: fmt.Sprintf(detail, args...)})
 }
 
 // Warn adds a check of something that works but could be better.
 func (f *Findings) Warn(what, fix, detail string, args ...any) {
-	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Warn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
+	*f = append(*f, tracker.Finding{Subject: what, Severity: tracker.Warn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
 }
 
 // Fail adds a defect that prevents ralph from working.
 func (f *Findings) Fail(what, fix, detail string, args ...any) {
-	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Fail, Detail: fmt.Sprintf(detail, args...), Fix: fix})
+	*f = append(*f, tracker.Finding{Subject: what, Severity: tracker.Fail, Detail: fmt.Sprintf(detail, args...), Fix: fix})
 }
 
 // Error adds an error as a failure, with its hint as the fix.

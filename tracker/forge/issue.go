@@ -17,9 +17,9 @@ type Home struct {
 	NoIssues bool   // issues are disabled
 }
 
-// Here returns the reason why no issue of the project can be used, or nil.
-func (p *Project) Here(ctx context.Context) error {
-	home, err := p.calls.Home(transport.Follow(transport.Fresh(ctx)))
+// CheckUsable returns the reason why no issue of the project can be used, or nil.
+func (p *Project) CheckUsable(ctx context.Context) error {
+	home, err := p.calls.Home(transport.Follow(transport.WithoutCache(ctx)))
 	switch {
 	case transport.Missing(err):
 		return &tracker.RefusedError{Err: err}
@@ -35,10 +35,10 @@ func (p *Project) Here(ctx context.Context) error {
 
 // Listed explains an error of listing issues by the state of the project: some forges forbid the list if issues are disabled.
 func (p *Project) Listed(ctx context.Context, err error) error {
-	if !transport.Missing(err) && !transport.Elsewhere(err) && transport.Status(err) != http.StatusForbidden {
+	if !transport.Missing(err) && !transport.IsMoved(err) && transport.Status(err) != http.StatusForbidden {
 		return err
 	}
-	if why := p.Here(ctx); why != nil {
+	if why := p.CheckUsable(ctx); why != nil {
 		return why
 	}
 	return &tracker.RefusedError{Err: err}
@@ -53,12 +53,12 @@ func Number(key string) (int, bool) {
 // NotFound returns the error for a key without an issue.
 func NotFound(key string) error { return fmt.Errorf("%w: %q", tracker.ErrNotFound, key) }
 
-// Gone turns a "not found" or "moved" answer about an issue into ErrNotFound, unless the whole project is affected.
-func (p *Project) Gone(ctx context.Context, key string, err error) error {
-	if !transport.Missing(err) && !transport.Elsewhere(err) {
+// ExplainMissing turns a "not found" or "moved" answer about an issue into ErrNotFound, unless the whole project is affected.
+func (p *Project) ExplainMissing(ctx context.Context, key string, err error) error {
+	if !transport.Missing(err) && !transport.IsMoved(err) {
 		return err
 	}
-	if why := p.Here(ctx); why != nil {
+	if why := p.CheckUsable(ctx); why != nil {
 		return why
 	}
 	return fmt.Errorf("%w: %q: %w", tracker.ErrNotFound, key, err)

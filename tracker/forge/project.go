@@ -78,8 +78,8 @@ type Profile struct {
 	Request string              // the forge's prefix of a request number, such as "pull request #"
 	GitUser string              // user name for git, with the token as the password
 	Source  tracker.TokenSource // source of the token
-	// Harmless disables commands to the forge in a text; nil: the forge has no such commands.
-	Harmless func(text string) string
+	// Neutralize disables commands to the forge in a text; nil: the forge has no such commands.
+	Neutralize func(text string) string
 }
 
 // NewProject makes a project from settings that passed [tracker.Settings.CheckForge].
@@ -155,20 +155,20 @@ func (p *Project) Report(ctx context.Context, key string, r tracker.Report) erro
 	}
 	defer release()
 	r.Body = p.escape(r.Body)
-	return p.Below(ctx, key, p.signer.Report(ctx, number, r, p.calls.Poster(number, false, self.ID)))
+	return p.ExplainPart(ctx, key, p.signer.Report(ctx, number, r, p.calls.Poster(number, false, self.ID)))
 }
 
 func (p *Project) escape(text string) string {
-	if p.Profile.Harmless == nil {
+	if p.Profile.Neutralize == nil {
 		return text
 	}
-	return p.Profile.Harmless(text)
+	return p.Profile.Neutralize(text)
 }
 
-// Below explains an error about a part of an issue. If the part is missing or has moved, and the issue itself cannot be read
+// ExplainPart explains an error about a part of an issue. If the part is missing or has moved, and the issue itself cannot be read
 // either, the error is that of the issue.
-func (p *Project) Below(ctx context.Context, key string, err error) error {
-	if !transport.Missing(err) && !transport.Elsewhere(err) {
+func (p *Project) ExplainPart(ctx context.Context, key string, err error) error {
+	if !transport.Missing(err) && !transport.IsMoved(err) {
 		return err
 	}
 	if look := p.calls.Read(ctx, key); look != nil {
@@ -215,8 +215,8 @@ func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, 
 	return out, nil
 }
 
-// Wants reports whether an issue passes the filters for author and milestone.
-func (p *Project) Wants(author, milestone string) bool {
+// MatchesFilters reports whether an issue passes the filters for author and milestone.
+func (p *Project) MatchesFilters(author, milestone string) bool {
 	if m := p.Settings.Milestone; m != "" && !strings.EqualFold(milestone, m) {
 		return false
 	}

@@ -65,9 +65,9 @@ func (p *Project) withRanks(ctx context.Context, list []Request, head, base stri
 	return out, err
 }
 
-// Standing returns the number of the first open request of the highest rank for a branch; 0: there is none, and ralph opens one.
+// FindRequest returns the number of the first open request of the highest rank for a branch; 0: there is none, and ralph opens one.
 // A forge allows one request per source and target branch. If that is a stranger's, ralph cannot open its own: ErrOccupied.
-func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Request) (int, error) {
+func (p *Project) FindRequest(ctx context.Context, list []Request, q tracker.Request) (int, error) {
 	list, err := p.withRanks(ctx, list, q.Head, q.Base)
 	var best, stranger Request
 	for _, r := range list {
@@ -163,8 +163,8 @@ func (p *Project) Requests(ctx context.Context, prefix string) (map[string]track
 	return open, err
 }
 
-// Refused implements tracker.Refuser.
-func (p *Project) Refused(ctx context.Context, head, base string) (commit, url string, err error) {
+// RejectedHead implements tracker.RejectionReader.
+func (p *Project) RejectedHead(ctx context.Context, head, base string) (commit, url string, err error) {
 	list, err := p.calls.Requests(ctx, RequestQuery{Head: head, All: true})
 	if err == nil {
 		list, err = p.withRanks(ctx, list, head, base)
@@ -253,9 +253,9 @@ type Closing struct {
 	Assigned bool // its author is assigned to the issue
 }
 
-// Takes reports whether a request can count as somebody else's work on an issue. Requests of bots and ralph's own cannot. The
+// CountsAsTaken reports whether a request can count as somebody else's work on an issue. Requests of bots and ralph's own cannot. The
 // account does not suffice to recognise ralph's own, since it may belong to a person.
-func (p *Project) Takes(r Request, self Account) bool {
+func (p *Project) CountsAsTaken(r Request, self Account) bool {
 	ralphs := r.isFrom(self) && strings.HasPrefix(r.Head, p.Settings.BranchPrefix)
 	return r.Open && r.Author.ID > 0 && !r.Author.Bot && !slices.Contains(p.Settings.TrustedBots, r.Author.ID) && !ralphs
 }
@@ -270,7 +270,7 @@ func (p *Project) Taken(ctx context.Context, list []Closing) (map[int]string, er
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(c Closing) bool { return !p.Takes(c.Request, self) })
+	list = slices.DeleteFunc(list, func(c Closing) bool { return !p.CountsAsTaken(c.Request, self) })
 	slices.SortStableFunc(list, func(a, b Closing) int { return a.Number - b.Number })
 	asked := slices.DeleteFunc(slices.Clone(list), func(c Closing) bool { return c.Assigned })
 	trusted, err := p.People.Trusted(ctx, LatestFirst(asked, func(c Closing) Account { return c.Author }))

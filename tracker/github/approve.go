@@ -40,7 +40,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 		return t.api.Issues.ListIssueEvents(ctx, t.project.Owner, t.project.Name, number, &p)
 	})
 	if err != nil {
-		return "", t.Below(ctx, i.Key, err)
+		return "", t.ExplainPart(ctx, i.Key, err)
 	}
 	labelEvent := currentLabelEvent(events, name)
 	if labelEvent == nil {
@@ -59,8 +59,8 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 		}
 	}
 	since := labelEvent.GetCreatedAt().Time
-	err = tracker.AsLabelled(i, since, name, func() (tracker.Issue, error) {
-		now, err := t.issue(transport.Fresh(ctx), i.Key)
+	err = tracker.CheckLabelledText(i, since, name, func() (tracker.Issue, error) {
+		now, err := t.issue(transport.WithoutCache(ctx), i.Key)
 		if err != nil {
 			return tracker.Issue{}, err
 		}

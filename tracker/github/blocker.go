@@ -118,7 +118,7 @@ func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool
 
 // linkedIssues reads one list of related issues, which go-github v62 does not support. Without the feature the list is empty.
 func (t *Tracker) linkedIssues(ctx context.Context, number int, kind string) (list []*issue, err error) {
-	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err = t.Stack.RetryNotFound(ctx, func(ctx context.Context) (err error) {
 		list, err = api.All(ctx, completeIssue, func(ctx context.Context, p gh.ListOptions) (some []*issue, resp *gh.Response, err error) {
 			path := t.path("/issues/%d/%s?per_page=%d&page=%d", number, kind, p.PerPage, p.Page)
 			resp, err = t.do(ctx, http.MethodGet, path, nil, &some)

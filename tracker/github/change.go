@@ -26,15 +26,15 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return err
 	}
 	now := i.labels()
-	if err := t.addLabels(ctx, i.GetNumber(), tracker.Lacking(now, c.AddLabels)); err != nil {
-		return fmt.Errorf("add labels to #%s: %w", key, t.Below(ctx, key, err))
+	if err := t.addLabels(ctx, i.GetNumber(), tracker.MissingNames(now, c.AddLabels)); err != nil {
+		return fmt.Errorf("add labels to #%s: %w", key, t.ExplainPart(ctx, key, err))
 	}
 	for _, l := range now {
-		if len(tracker.Lacking(c.RemoveLabels, []string{l})) > 0 {
+		if len(tracker.MissingNames(c.RemoveLabels, []string{l})) > 0 {
 			continue
 		}
 		if err := t.removeLabel(ctx, i.GetNumber(), l); err != nil {
-			return fmt.Errorf("remove label %s from #%s: %w", l, key, t.Below(ctx, key, err))
+			return fmt.Errorf("remove label %s from #%s: %w", l, key, t.ExplainPart(ctx, key, err))
 		}
 	}
 	edit := &gh.IssueRequest{State: gh.String("closed"), StateReason: gh.String("completed")}
@@ -45,19 +45,19 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	default:
 		return nil
 	}
-	_, err = api.One(transport.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetState() == edit.GetState() },
+	_, err = api.One(transport.WithIdempotent(ctx), func(i *gh.Issue) bool { return i.GetState() == edit.GetState() },
 		func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 			return t.api.Issues.Edit(ctx, t.project.Owner, t.project.Name, i.GetNumber(), edit)
 		})
 	if err != nil {
-		return fmt.Errorf("make #%s %s: %w", key, edit.GetState(), t.Below(ctx, key, err))
+		return fmt.Errorf("make #%s %s: %w", key, edit.GetState(), t.ExplainPart(ctx, key, err))
 	}
 	return nil
 }
 
 // hasLabels reports whether a list of labels is complete and has all names.
 func hasLabels(labels []*gh.Label, names []string) bool {
-	return transport.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
+	return transport.Complete(labels, completeLabel) && len(tracker.MissingNames(namesOf(labels), names)) == 0
 }
 
 // addLabels succeeds only if the answer lists the labels.
@@ -65,7 +65,7 @@ func (t *Tracker) addLabels(ctx context.Context, number int, names []string) err
 	if len(names) == 0 {
 		return nil
 	}
-	ctx = transport.Expect(transport.Repeatable(ctx), func(now *[]*gh.Label) bool { return hasLabels(*now, names) })
+	ctx = transport.Expect(transport.WithIdempotent(ctx), func(now *[]*gh.Label) bool { return hasLabels(*now, names) })
 	body := map[string][]string{"labels": names} // go-github sends a bare list, which GitHub does not document
 	resp, err := t.do(ctx, http.MethodPost, t.path("/issues/%d/labels", number), body, nil)
 	return api.Explain(ctx, resp, err)
@@ -82,11 +82,11 @@ func (t *Tracker) removeLabel(ctx context.Context, number int, name string) erro
 	if err == nil || !transport.Missing(err) && !transport.Uncertain(err) {
 		return err
 	}
-	i, look := t.issue(transport.Fresh(ctx), strconv.Itoa(number))
+	i, look := t.issue(transport.WithoutCache(ctx), strconv.Itoa(number))
 	switch {
 	case look != nil:
 		return look
-	case len(tracker.Lacking(i.labels(), []string{name})) > 0:
+	case len(tracker.MissingNames(i.labels(), []string{name})) > 0:
 		return nil
 	}
 	return err

@@ -140,7 +140,7 @@ func (t *Tracker) cachedRequiredChecks() requiredByBase {
 // requiredChecks reads them from rulesets and branch protection. Neither needs administrator permission.
 func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requiredCheck, err error) {
 	var rules []*rule
-	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err = t.Stack.RetryNotFound(ctx, func(ctx context.Context) (err error) {
 		complete := func(r *rule) bool { return r.Type != "" }
 		rules, err = api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) (some []*rule, resp *gh.Response, err error) {
 			path := t.path("/rules/branches/%s?per_page=%d&page=%d", url.PathEscape(base), p.PerPage, p.Page)
@@ -160,7 +160,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 		}
 	}
 	branch := new(gh.Branch)
-	err = t.Stack.Twice(ctx, func(ctx context.Context) error {
+	err = t.Stack.RetryNotFound(ctx, func(ctx context.Context) error {
 		ctx = transport.Expect(ctx, func(b *gh.Branch) bool { return b.GetName() != "" })
 		resp, err := t.do(ctx, http.MethodGet, t.path("/branches/%s", url.PathEscape(base)), nil, branch) // GetBranch hides refusals
 		return api.Explain(ctx, resp, err)

@@ -70,7 +70,7 @@ func completeHistory(h *bodyHistory) bool {
 // bodyEdits reads who edited an issue's body, and when.
 func (t *Tracker) bodyEdits(ctx context.Context, number int) (*editHistory, error) {
 	variables := map[string]any{"owner": t.project.Owner, "name": t.project.Name, "number": number}
-	data, err := api.Query(transport.Reading(ctx), t.graph, editsQuery, variables, completeHistory)
+	data, err := api.Query(transport.WithReadOnly(ctx), t.graph, editsQuery, variables, completeHistory)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (t *Tracker) absentLabels(ctx context.Context, want []string) ([]string, er
 	have, err := api.All(ctx, completeLabel, func(ctx context.Context, p gh.ListOptions) ([]*gh.Label, *gh.Response, error) {
 		return t.api.Issues.ListLabels(ctx, t.project.Owner, t.project.Name, &p)
 	})
-	return tracker.Lacking(namesOf(have), want), err
+	return tracker.MissingNames(namesOf(have), want), err
 }
 
 // CreateLabels creates the labels that do not exist. It ignores that somebody else creates one meanwhile.
@@ -144,7 +144,7 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 		return fmt.Errorf("list labels: %w", err)
 	}
 	for _, name := range absent {
-		_, err := api.One(transport.Repeatable(ctx), completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
+		_, err := api.One(transport.WithIdempotent(ctx), completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
 			label := &gh.Label{Name: &name, Color: gh.String("5319e7"), Description: gh.String("used by ralph")}
 			return t.api.Issues.CreateLabel(ctx, owner, project, label)
 		})

@@ -58,11 +58,11 @@ func TestInspect(t *testing.T) {
 				if slices.Index(rank, f.Severity) > slices.Index(rank, worst.Severity) {
 					worst = f
 				}
-				if f.Severity != tracker.OK && f.Fix == "" && f.What != tracker.FindingLabels {
-					t.Errorf("%s: no fix for %q", f.What, f.Detail)
+				if f.Severity != tracker.OK && f.Fix == "" && f.Subject != tracker.FindingLabels {
+					t.Errorf("%s: no fix for %q", f.Subject, f.Detail)
 				}
 			}
-			line := worst.What + ": " + worst.Detail
+			line := worst.Subject + ": " + worst.Detail
 			if worst.Severity != c.want || !strings.Contains(line, c.says) {
 				t.Errorf("worst finding is %s %q, want %s %q", worst.Severity, line, c.want, c.says)
 			}
@@ -77,7 +77,7 @@ func TestLabels(t *testing.T) {
 	want := tracker.Expectation{Labels: []string{"no-human", "in review", "a/b?"}}
 	absent := func() string {
 		for _, f := range g.Inspect(t.Context(), want) {
-			if f.What == "labels" {
+			if f.Subject == "labels" {
 				return string(f.Severity) + " " + f.Detail
 			}
 		}

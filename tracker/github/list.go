@@ -38,7 +38,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			l.Problems = append(l.Problems, tracker.Problem{Where: t.issueLocation(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
-		if !i.IsPullRequest() && !open[i.GetNumber()] && t.Wants(account(i.User).Name, i.GetMilestone().GetTitle()) {
+		if !i.IsPullRequest() && !open[i.GetNumber()] && t.MatchesFilters(account(i.User).Name, i.GetMilestone().GetTitle()) {
 			open[i.GetNumber()] = true
 			found = append(found, i)
 		}
@@ -75,7 +75,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 // listRaw reads the pages of the listing. It does not decode the issues yet, so that an invalid one does not hide the others.
 func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	query := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
-	labels = slices.DeleteFunc(tracker.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // the API separates labels by commas
+	labels = slices.DeleteFunc(tracker.MissingNames(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // the API separates labels by commas
 	if len(labels) > 0 {
 		query.Set("labels", strings.Join(labels, ","))
 	}
@@ -122,7 +122,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	}
 	out.Taken = taken[i.GetNumber()]
 	out.Comments, err = t.Comments(ctx, i.GetNumber())
-	return out, t.Below(ctx, key, err)
+	return out, t.ExplainPart(ctx, key, err)
 }
 
 // checkIssuesEnabled returns an error if the project's issues are disabled, for which GitHub returns an empty list. It asks GitHub at most
@@ -135,7 +135,7 @@ func (t *Tracker) checkIssuesEnabled(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	if err := t.Here(ctx); err != nil {
+	if err := t.CheckUsable(ctx); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -151,7 +151,7 @@ func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 		return nil, forge.NotFound(key)
 	}
 	i := new(issue)
-	err := t.Stack.Twice(ctx, func(ctx context.Context) error {
+	err := t.Stack.RetryNotFound(ctx, func(ctx context.Context) error {
 		ctx = transport.Check(ctx, func(body []byte) error {
 			got, err := transport.Decode(body, completeIssue)
 			if err == nil && got.GetNumber() != number {
@@ -165,7 +165,7 @@ func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, t.Gone(ctx, key, err)
+		return nil, t.ExplainMissing(ctx, key, err)
 	case i.IsPullRequest():
 		return nil, forge.NotFound(key)
 	}

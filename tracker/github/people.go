@@ -26,7 +26,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 		expecting := transport.ExpectList(ctx, func(*gh.User) bool { return true })
 		some, resp, err := t.api.Repositories.ListCollaborators(expecting, t.project.Owner, t.project.Name, opts)
 		err = api.Explain(ctx, resp, err)
-		if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
+		if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.IsMalformed(err) {
 			return r, nil
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ func (t *Tracker) poster(number int, _ bool, self int64) forge.Poster {
 			return err
 		},
 		Edit: func(ctx context.Context, id int64, body string) error {
-			_, err := api.One(transport.Repeatable(ctx), completeComment, func(ctx context.Context) (*gh.IssueComment, *gh.Response, error) {
+			_, err := api.One(transport.WithIdempotent(ctx), completeComment, func(ctx context.Context) (*gh.IssueComment, *gh.Response, error) {
 				return t.api.Issues.EditComment(ctx, owner, name, id, &gh.IssueComment{Body: &body})
 			})
 			return err

@@ -112,7 +112,7 @@ func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullReques
 	if err != nil {
 		return nil, err
 	}
-	number, err := t.Standing(ctx, list, r)
+	number, err := t.FindRequest(ctx, list, r)
 	return pulls[number], err
 }
 
@@ -125,7 +125,7 @@ func (t *Tracker) fromProject(p *gh.PullRequest) bool {
 func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	sameHead := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
-		return api.One(transport.Repeatable(ctx), sameHead, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		return api.One(transport.WithIdempotent(ctx), sameHead, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			pull := &gh.NewPullRequest{Title: &title, Head: &r.Head, Base: &r.Base, Body: &r.Body, Draft: &draft}
 			return t.api.PullRequests.Create(ctx, t.project.Owner, t.project.Name, pull)
 		})
@@ -175,7 +175,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 		change.Base = &gh.PullRequestBranch{Ref: &r.Base}
 	}
 	if change.Title != nil || change.Body != nil || change.Base != nil {
-		now, err := api.One(transport.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		now, err := api.One(transport.WithIdempotent(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			return t.api.PullRequests.Edit(ctx, t.project.Owner, t.project.Name, p.GetNumber(), &change)
 		})
 		if err != nil {
@@ -183,7 +183,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 		}
 		p = now
 	}
-	if err := t.addLabels(ctx, p.GetNumber(), tracker.Lacking(namesOf(p.Labels), r.Labels)); err != nil {
+	if err := t.addLabels(ctx, p.GetNumber(), tracker.MissingNames(namesOf(p.Labels), r.Labels)); err != nil {
 		return p, err
 	}
 	return p, t.addPeople(ctx, p, r)
@@ -195,7 +195,7 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 	if draft {
 		mutation = draftMutation
 	}
-	_, err := api.Query(transport.Repeatable(ctx), t.graph, mutation, map[string]any{"id": p.GetNodeID()}, completeDraft)
+	_, err := api.Query(transport.WithIdempotent(ctx), t.graph, mutation, map[string]any{"id": p.GetNodeID()}, completeDraft)
 	if err != nil && draft && transport.Skippable(err) {
 		return nil
 	}
@@ -208,8 +208,8 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 // addPeople requests reviews and assigns people, where that has not been done yet.
 func (t *Tracker) addPeople(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
 	owner, name := t.project.Owner, t.project.Name
-	if names := tracker.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
-		_, err := api.One(transport.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
+	if names := tracker.MissingNames(logins(p.Assignees), r.Assignees); len(names) > 0 {
+		_, err := api.One(transport.WithIdempotent(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
 			func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 				return t.api.Issues.AddAssignees(ctx, owner, name, p.GetNumber(), names)
 			})
@@ -222,12 +222,12 @@ func (t *Tracker) addPeople(ctx context.Context, p *gh.PullRequest, r tracker.Re
 		have = append(have, owner+"/"+g.GetSlug())
 	}
 	// One by one, since GitHub takes all or none of a list. A second request to a person who has reviewed is harmless.
-	for _, reviewer := range tracker.Lacking(have, r.Reviewers) {
+	for _, reviewer := range tracker.MissingNames(have, r.Reviewers) {
 		request := gh.ReviewersRequest{Reviewers: []string{reviewer}}
 		if _, slug, isTeam := strings.Cut(reviewer, "/"); isTeam {
 			request = gh.ReviewersRequest{TeamReviewers: []string{slug}}
 		}
-		_, err := api.One(transport.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		_, err := api.One(transport.WithIdempotent(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			return t.api.PullRequests.RequestReviewers(ctx, owner, name, p.GetNumber(), request)
 		})
 		if transport.Skippable(err) {

@@ -19,7 +19,7 @@ func TestForksAndTeams(t *testing.T) {
 	s.AddPull(githubtest.Issue{Title: "Fork", Author: "ada"}, githubtest.Pull{Head: "ralph/1", Fork: true})
 	s.AddPull(githubtest.Issue{Title: "Fork", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/9", Fork: true})
 	s.AddPull(githubtest.Issue{Title: "Fork", Author: githubtest.Bot, Closed: true}, githubtest.Pull{Head: "ralph/1", Fork: true})
-	if commit, url, err := g.Refused(t.Context(), "ralph/1", "main"); commit != "" || url != "" || err != nil {
+	if commit, url, err := g.RejectedHead(t.Context(), "ralph/1", "main"); commit != "" || url != "" || err != nil {
 		t.Errorf("refused %q at %q, %v", commit, url, err)
 	}
 	ref, err := g.OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "Fix", Body: "New.", Reviewers: []string{"acme/core"}})

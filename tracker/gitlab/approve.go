@@ -25,7 +25,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	}
 	set, err := t.currentLabelEvent(ctx, iid, label)
 	if err != nil {
-		return "", t.Below(ctx, i.Key, err)
+		return "", t.ExplainPart(ctx, i.Key, err)
 	}
 	if set == nil {
 		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: label}
@@ -41,8 +41,8 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
 		return by.Name, err
 	}
-	err = tracker.AsLabelled(i, *set.CreatedAt, label, func() (tracker.Issue, error) {
-		now, err := t.getIssue(transport.Fresh(ctx), i.Key)
+	err = tracker.CheckLabelledText(i, *set.CreatedAt, label, func() (tracker.Issue, error) {
+		now, err := t.getIssue(transport.WithoutCache(ctx), i.Key)
 		if err != nil {
 			return tracker.Issue{}, err
 		}

@@ -81,7 +81,7 @@ func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation
 	complete := func(l *gl.IssueRelation) bool {
 		return l.IID > 0 && l.ProjectID > 0 && l.State != "" && (l.LinkType != "is_blocked_by" || l.References != nil)
 	}
-	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err = t.Stack.RetryNotFound(ctx, func(ctx context.Context) (err error) {
 		links, err = listAll(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.IssueRelation, *gl.Response, error) {
 			return t.api.IssueLinks.ListIssueRelations(t.project.Path, iid, o...)
 		})

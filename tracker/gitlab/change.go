@@ -26,7 +26,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return err
 	}
 	remove := slices.DeleteFunc(slices.Clone(i.Labels), func(have string) bool {
-		return len(tracker.Lacking(c.RemoveLabels, []string{have})) > 0
+		return len(tracker.MissingNames(c.RemoveLabels, []string{have})) > 0
 	})
 	var add []string
 	for _, l := range c.AddLabels {
@@ -34,7 +34,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 			return err
 		}
 	}
-	for _, l := range tracker.Lacking(i.Labels, c.AddLabels) {
+	for _, l := range tracker.MissingNames(i.Labels, c.AddLabels) {
 		if l, err = t.spelling(ctx, l); err != nil {
 			return err
 		}
@@ -58,14 +58,14 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	}
 	is, err := t.issue(ctx, http.MethodPut, i.IID, &body)
 	if err != nil {
-		return t.Below(ctx, key, err)
+		return t.ExplainPart(ctx, key, err)
 	}
 	if body.StateEvent != nil && is.State != want {
 		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted the change, but still reports the state %s",
 			*body.StateEvent, key, is.State)}
 	}
 	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
-	if kept || len(tracker.Lacking(is.Labels, add)) > 0 { // GitLab ignores label changes that a role may not make
+	if kept || len(tracker.MissingNames(is.Labels, add)) > 0 { // GitLab ignores label changes that a role may not make
 		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; "+
 			"give the token's account the role Reporter or higher in %s", key, t.project)}
 	}

@@ -133,7 +133,7 @@ func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error 
 		return out, resp, err
 	})
 	if err != nil {
-		if done, look := t.hasReacted(transport.Fresh(ctx), id); done || transport.Missing(look) {
+		if done, look := t.hasReacted(transport.WithoutCache(ctx), id); done || transport.Missing(look) {
 			return nil
 		}
 	}

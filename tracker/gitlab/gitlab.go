@@ -104,7 +104,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	t := &Tracker{project: project, api: api, labels: map[string]string{}}
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
 		Title: "GitLab", Name: project.Path, Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
-		GitUser: "oauth2", Source: cfg.Token, Harmless: escapeActions, // GitLab accepts this user name with every kind of token
+		GitUser: "oauth2", Source: cfg.Token, Neutralize: escapeActions, // GitLab accepts this user name with every kind of token
 	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.checkNotBot}, forge.Calls{
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.getIssue(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,

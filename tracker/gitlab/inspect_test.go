@@ -43,7 +43,7 @@ func TestInspect(t *testing.T) {
 					t.Errorf("finding %+v shows the token or has two lines", f)
 				}
 				if f.Severity != tracker.OK {
-					got = append(got, fmt.Sprintf("%s %s %s", f.Severity, f.What, f.Detail))
+					got = append(got, fmt.Sprintf("%s %s %s", f.Severity, f.Subject, f.Detail))
 				}
 				if f.Severity == tracker.Fail && f.Fix == "" {
 					t.Errorf("finding %+v does not say how to fix it", f)

@@ -66,7 +66,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	opts := gl.ListProjectIssuesOptions{State: gl.Ptr("opened"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
 	opts.Pagination = "keyset"
-	if labels = tracker.Lacking(nil, labels); len(labels) == 0 {
+	if labels = tracker.MissingNames(nil, labels); len(labels) == 0 {
 		return t.rawIssues(ctx, opts)
 	}
 	spellings, err := t.spellingsOf(ctx, labels[0])
@@ -100,7 +100,7 @@ func (t *Tracker) matchingIssues(open map[int]*issue, q tracker.Query) []*issue 
 	for _, i := range open {
 		// Incidents, tasks and the like are work for ralph only if somebody has labelled them.
 		workable := i.Type == "" || i.Type == "issue" || len(i.Labels) > 0
-		if i.State == "opened" && workable && t.matchesSettings(i) && len(tracker.Lacking(i.Labels, q.Labels)) == 0 {
+		if i.State == "opened" && workable && t.matchesSettings(i) && len(tracker.MissingNames(i.Labels, q.Labels)) == 0 {
 			chosen = append(chosen, i)
 		}
 	}
@@ -112,7 +112,7 @@ func (t *Tracker) matchingIssues(open map[int]*issue, q tracker.Query) []*issue 
 func (t *Tracker) matchesSettings(i *issue) bool {
 	a := t.Settings.Assignee
 	mine := slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return strings.EqualFold(account(u).Name, a) })
-	return (a == "" || mine) && t.Wants(account(i.Author).Name, i.Milestone.Title)
+	return (a == "" || mine) && t.MatchesFilters(account(i.Author).Name, i.Milestone.Title)
 }
 
 // Get reads one issue with its comments, its blockers and the request that takes it.
@@ -136,7 +136,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 		out.Taken = taken[i.IID]
 	}
 	out.Comments, err = t.Comments(ctx, i.IID)
-	return out, t.Below(ctx, key, err)
+	return out, t.ExplainPart(ctx, key, err)
 }
 
 // exposesConfidential reports whether one of the issues is confidential and people who may not read it can see the resulting code. In a
@@ -156,12 +156,12 @@ func (t *Tracker) getIssue(ctx context.Context, key string) (*issue, error) {
 		return nil, forge.NotFound(key)
 	}
 	var i *issue
-	err := t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err := t.Stack.RetryNotFound(ctx, func(ctx context.Context) (err error) {
 		i, err = t.issue(ctx, http.MethodGet, iid, nil)
 		return err
 	})
 	if err != nil {
-		return nil, t.Gone(ctx, key, err)
+		return nil, t.ExplainMissing(ctx, key, err)
 	}
 	return i, nil
 }

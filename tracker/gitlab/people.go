@@ -55,7 +55,7 @@ func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 			r.Complete = read < forge.RosterPages || len(some) < transport.PageSize
 			return r.Complete
 		})
-	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
+	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.IsMalformed(err) {
 		return forge.Roster{}, nil // the list is not readable
 	}
 	return r, err

@@ -34,7 +34,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	}
 	defer release()
 	r.Title, r.Body = titleOf(r), tracker.Fit(escapeActions(r.Body), forge.MaxText)
-	r.Labels = tracker.Lacking(nil, r.Labels)
+	r.Labels = tracker.MissingNames(nil, r.Labels)
 	for n, l := range r.Labels {
 		if err := checkLabel(l); err != nil {
 			return tracker.RequestRef{}, err
@@ -134,7 +134,7 @@ func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*gl.Merge
 	if err != nil {
 		return nil, err
 	}
-	number, err := t.Standing(ctx, requestsOf(list), r)
+	number, err := t.FindRequest(ctx, requestsOf(list), r)
 	for _, m := range list {
 		if m.IID == number {
 			return m, err
@@ -192,7 +192,7 @@ func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r track
 	set(&body.Title, m.Title, r.Title)
 	set(&body.Description, m.Description, r.Body)
 	set(&body.TargetBranch, m.TargetBranch, cmp.Or(r.Base, m.TargetBranch))
-	if missing := tracker.Lacking(m.Labels, r.Labels); len(missing) > 0 {
+	if missing := tracker.MissingNames(m.Labels, r.Labels); len(missing) > 0 {
 		body.AddLabels = (*gl.LabelOptions)(&missing)
 	}
 	if body == (gl.UpdateMergeRequestOptions{}) {

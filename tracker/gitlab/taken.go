@@ -41,7 +41,7 @@ func (t *Tracker) takenIssues(ctx context.Context, issues []*issue) (map[int]str
 	}
 	others := false
 	err = eachPage(ctx, completeMerge, t.mergePages(forge.RequestQuery{}), func(some []*gl.MergeRequest) bool {
-		others = slices.ContainsFunc(requestsOf(some), func(r forge.Request) bool { return t.Takes(r, self) })
+		others = slices.ContainsFunc(requestsOf(some), func(r forge.Request) bool { return t.CountsAsTaken(r, self) })
 		return !others
 	})
 	if err != nil || !others {

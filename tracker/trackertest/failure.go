@@ -440,7 +440,7 @@ func redirectsToLogin(t *testing.T, h Host) {
 		return &forgetest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"/users/sign_in"}}}
 	})
 	_, err := f.List(t.Context(), tracker.Query{})
-	if ClassOf(err) != Stop || !strings.Contains(err.Error(), "redirects to an address outside of the API") || transport.Elsewhere(err) {
+	if ClassOf(err) != Stop || !strings.Contains(err.Error(), "redirects to an address outside of the API") || transport.IsMoved(err) {
 		t.Errorf("List = %v, want a *RefusedError", err)
 	}
 }

@@ -184,7 +184,7 @@ func requestRefused(t *testing.T, h Host) {
 		{s.Ralph, "ralph/1", "main", "merged", "6", ""},
 	} {
 		s.Request(Request{By: c.by, Head: c.head, Base: c.base, State: c.state, Title: "Fix", Commit: strings.Repeat(c.commit, 40)})
-		commit, url, err := f.Refused(t.Context(), "ralph/1", "main")
+		commit, url, err := f.RejectedHead(t.Context(), "ralph/1", "main")
 		if err != nil || commit != strings.Repeat(c.want, 40) || (url == "") != (c.want == "") {
 			t.Errorf("after %+v: refused %q at %q, %v", c, commit, url, err)
 		}

@@ -16,7 +16,7 @@ type Forge interface {
 	tracker.Tracker
 	tracker.Approver
 	tracker.Requester
-	tracker.Refuser
+	tracker.RejectionReader
 	tracker.RequestLister
 	tracker.Follower
 	tracker.Commander

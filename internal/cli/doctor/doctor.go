@@ -98,7 +98,7 @@ type doctor struct {
 }
 
 func (d *doctor) add(what string, s tracker.Severity, detail, fix string) {
-	d.findings = append(d.findings, tracker.Finding{What: what, Severity: s, Detail: detail, Fix: fix})
+	d.findings = append(d.findings, tracker.Finding{Subject: what, Severity: s, Detail: detail, Fix: fix})
 }
 
 func (d *doctor) ok(what, detail string)        { d.add(what, tracker.OK, detail, "") }
@@ -120,7 +120,7 @@ func (d *doctor) tell() error {
 	} else {
 		colours := map[tracker.Severity]screen.Style{tracker.OK: screen.Green, tracker.Warn: screen.Yellow, tracker.Fail: screen.Red}
 		for _, f := range d.findings {
-			line := ui.Wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, screen.CleanLine(f.What), screen.CleanLine(f.Detail)), 20)
+			line := ui.Wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, screen.CleanLine(f.Subject), screen.CleanLine(f.Detail)), 20)
 			ui.Printf("%s%s\n", ui.Paint(colours[f.Severity], line[:4]), line[4:])
 			if f.Fix != "" {
 				ui.Printf("%s\n", strings.Replace(fixLine(f.Fix, ui.Width()), "fix:", ui.Paint(screen.Dim, "fix:"), 1))
@@ -230,7 +230,7 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 		}
 		expect := tracker.Expectation{Labels: labels, Push: p.Publish != "none"}
 		for _, f := range inspector.Inspect(ctx, expect) {
-			if f.What == tracker.FindingLabels && f.Severity == tracker.Warn && f.Fix == "" {
+			if f.Subject == tracker.FindingLabels && f.Severity == tracker.Warn && f.Fix == "" {
 				f.Fix = "ralph doctor --create-labels"
 			}
 			d.findings = append(d.findings, f)

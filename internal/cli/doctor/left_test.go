@@ -37,8 +37,8 @@ esac
 	d := &doctor{}
 	d.containers(t.Context(), container.New(e, container.Config{StateDir: t.TempDir(), HostEnv: os.Environ()}))
 	want := []tracker.Finding{
-		{What: "containers", Severity: tracker.Warn, Detail: "1 unused container, such as box", Fix: "ralph clean"},
-		{What: "volumes", Severity: tracker.Warn, Detail: "unused, of 1 run, such as ralph-" + label.ID("left") +
+		{Subject: "containers", Severity: tracker.Warn, Detail: "1 unused container, such as box", Fix: "ralph clean"},
+		{Subject: "volumes", Severity: tracker.Warn, Detail: "unused, of 1 run, such as ralph-" + label.ID("left") +
 			"-disk-*; some may have work that is not imported", Fix: "ralph clean"},
 	}
 	if diff := cmp.Diff(want, d.findings); diff != "" {

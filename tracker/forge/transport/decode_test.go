@@ -112,7 +112,7 @@ func TestMisformedWrite(t *testing.T) {
 	if !Uncertain(err) || g.requestCount() != 1 {
 		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.requestCount(), err)
 	}
-	_, _, err = g.do(Repeatable(ExpectList(t.Context(), complete)), http.MethodPost, "/x", "{}")
+	_, _, err = g.do(WithIdempotent(ExpectList(t.Context(), complete)), http.MethodPost, "/x", "{}")
 	if !Uncertain(err) || g.requestCount() != 1+retry.Attempts {
 		t.Errorf("%d requests, %v", g.requestCount(), err)
 	}
@@ -167,7 +167,7 @@ func TestTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := 0
-			_ = g.Twice(t.Context(), func(ctx context.Context) error {
+			_ = g.RetryNotFound(t.Context(), func(ctx context.Context) error {
 				status, _, err := g.do(ctx, http.MethodGet, "/x", "")
 				if err != nil {
 					return err

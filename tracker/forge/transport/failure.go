@@ -203,8 +203,8 @@ func Missing(err error) bool {
 	return false
 }
 
-// Elsewhere reports whether the answer was that the issue or project has moved.
-func Elsewhere(err error) bool {
+// IsMoved reports whether the answer was that the issue or project has moved.
+func IsMoved(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	return ok && f.Reason == Moved
 }
@@ -221,8 +221,8 @@ func Skippable(err error) bool {
 	return ok && f.Action == Skip
 }
 
-// Misshapen reports whether all tries got JSON of an unexpected form.
-func Misshapen(err error) bool { return errors.Is(err, errForm) }
+// IsMalformed reports whether all tries got JSON of an unexpected form.
+func IsMalformed(err error) bool { return errors.Is(err, errForm) }
 
 // noAnswerFailure returns the Failure for a request without a usable answer.
 func noAnswerFailure(r *http.Request, err error) error {

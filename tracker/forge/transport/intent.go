@@ -28,14 +28,14 @@ func withIntent(ctx context.Context, change func(*intent)) context.Context {
 	return context.WithValue(ctx, intentKey{}, i)
 }
 
-// Reading declares that the requests of ctx change nothing, whatever their method; GraphQL queries are POST.
-func Reading(ctx context.Context) context.Context {
+// WithReadOnly declares that the requests of ctx change nothing, whatever their method; GraphQL queries are POST.
+func WithReadOnly(ctx context.Context) context.Context {
 	return withIntent(ctx, func(i *intent) { i.read, i.repeatable = true, true })
 }
 
-// Repeatable declares that the requests of ctx are idempotent although their method is POST or PATCH, such as adding a label
+// WithIdempotent declares that the requests of ctx are idempotent although their method is POST or PATCH, such as adding a label
 // or setting a text.
-func Repeatable(ctx context.Context) context.Context {
+func WithIdempotent(ctx context.Context) context.Context {
 	return withIntent(ctx, func(i *intent) { i.repeatable = true })
 }
 
@@ -44,8 +44,8 @@ func LastBytes(ctx context.Context, n int) context.Context {
 	return withIntent(ctx, func(i *intent) { i.tail = n })
 }
 
-// Fresh makes the requests of ctx bypass every cache.
-func Fresh(ctx context.Context) context.Context {
+// WithoutCache makes the requests of ctx bypass every cache.
+func WithoutCache(ctx context.Context) context.Context {
 	return withIntent(ctx, func(i *intent) { i.bypassCache = true })
 }
 

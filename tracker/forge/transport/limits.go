@@ -112,7 +112,7 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 			return rateFailure(r, until)
 		}
 		l.logWait(until)
-		tracker.TellWait(r.Context(), until)
+		tracker.NotifyWait(r.Context(), until)
 		if err := l.clock.Sleep(r.Context(), until.Sub(now)); err != nil {
 			return err
 		}

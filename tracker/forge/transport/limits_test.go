@@ -49,7 +49,7 @@ func TestLimitsAreWaitedFor(t *testing.T) {
 				writeJSON(w, c.status, c.body)
 			})
 			for g.requestCount() < 2 {
-				if status, _, err := g.do(Reading(t.Context()), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
+				if status, _, err := g.do(WithReadOnly(t.Context()), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
 					t.Fatalf("%d, %v", status, err)
 				}
 			}
@@ -191,7 +191,7 @@ func TestWaitIsTold(t *testing.T) {
 	var waits []time.Time
 	ctx := tracker.WithWait(t.Context(), func(until time.Time) { waits = append(waits, until) })
 	for range 2 {
-		if status, _, err := g.do(Reading(ctx), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
+		if status, _, err := g.do(WithReadOnly(ctx), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
 			t.Fatalf("%d, %v", status, err)
 		}
 	}

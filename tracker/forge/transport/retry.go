@@ -74,9 +74,9 @@ func withRereadableBody(r *http.Request) (*http.Request, error) {
 // replicaDelay is the time for the replicas of a forge to synchronise.
 const replicaDelay = time.Second
 
-// Twice calls ask, and after "not found" once more, past every cache: the replicas of a forge may learn of an object at
+// RetryNotFound calls ask, and after "not found" once more, past every cache: the replicas of a forge may learn of an object at
 // different times.
-func (s *Stack) Twice(ctx context.Context, ask func(context.Context) error) error {
+func (s *Stack) RetryNotFound(ctx context.Context, ask func(context.Context) error) error {
 	err := ask(ctx)
 	if !Missing(err) {
 		return err
@@ -84,5 +84,5 @@ func (s *Stack) Twice(ctx context.Context, ask func(context.Context) error) erro
 	if err := s.clock.Sleep(ctx, replicaDelay); err != nil {
 		return err
 	}
-	return ask(Fresh(ctx))
+	return ask(WithoutCache(ctx))
 }

@@ -1,6 +1,6 @@
 // Package transport is the HTTP client for a forge. A [Stack] adds authentication, rate limits, conditional requests, spaced
 // writes and retries, and classifies failures in one place. A tracker passes the Stack's client to its SDK, declares its
-// intent in the context of a call ([Repeatable], [Expect]), and converts the SDK's errors with [Explain].
+// intent in the context of a call ([WithIdempotent], [Expect]), and converts the SDK's errors with [Explain].
 //
 // Everything here is safe for concurrent use. No error, log or file contains a token, and only the configured host gets it.
 package transport

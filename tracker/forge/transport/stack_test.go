@@ -131,8 +131,8 @@ func TestRetry(t *testing.T) {
 		"write":            {http.MethodPost, nil, func(w http.ResponseWriter) { writeJSON(w, 502, "{}") }, 1},
 		"write, cut":       {http.MethodPost, nil, writeTruncated, 1},
 		"patch":            {http.MethodPatch, nil, writeTruncated, 1},
-		"repeatable write": {http.MethodPost, Repeatable, writeTruncated, 3},
-		"reading post":     {http.MethodPost, Reading, writeTruncated, 3},
+		"repeatable write": {http.MethodPost, WithIdempotent, writeTruncated, 3},
+		"reading post":     {http.MethodPost, WithReadOnly, writeTruncated, 3},
 		"refusal":          {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 404, "{}") }, 1},
 		"not implemented":  {http.MethodGet, nil, func(w http.ResponseWriter) { writeJSON(w, 501, "{}") }, 1},
 	} {
@@ -209,7 +209,7 @@ func TestWritesAreSpaced(t *testing.T) {
 		t.Errorf("slept %v between five writes", got)
 	}
 	for range 3 {
-		if _, _, err := g.do(Reading(t.Context()), http.MethodPost, "/x", "{}"); err != nil {
+		if _, _, err := g.do(WithReadOnly(t.Context()), http.MethodPost, "/x", "{}"); err != nil {
 			t.Error(err)
 		}
 	}

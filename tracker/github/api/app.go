@@ -131,7 +131,7 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 		id = found.GetID()
 	}
 	// Repeating the request is safe: an additional token does no harm.
-	answer, err := One(transport.Reading(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
+	answer, err := One(transport.WithReadOnly(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
 		func(ctx context.Context) (*gh.InstallationToken, *gh.Response, error) {
 			return i.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 		})

@@ -77,14 +77,14 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, g.Owner, g.Name), nil
 	}
 	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
-	err = g.mutate(transport.Repeatable(ctx), mergeMutation, variables)
+	err = g.mutate(transport.WithIdempotent(ctx), mergeMutation, variables)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all requirements are met already
 		if m.Pull.Queue == nil {
 			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection",
 				m.Pull.Base), nil
 		}
 		delete(variables, "method")
-		err = g.mutate(transport.Repeatable(ctx), enqueueMutation, variables)
+		err = g.mutate(transport.WithIdempotent(ctx), enqueueMutation, variables)
 	}
 	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
 		return "", err
@@ -126,7 +126,7 @@ func (g Graph) mergeState(ctx context.Context, number int) (*mergeState, error) 
 	complete := func(a *answer) bool {
 		return a.Repository != nil && a.Repository.Pull != nil && a.Repository.Pull.ID != "" && a.Repository.Pull.Head != ""
 	}
-	a, err := Query(transport.Reading(ctx), g, mergingQuery, map[string]any{"owner": g.Owner, "name": g.Name, "number": number}, complete)
+	a, err := Query(transport.WithReadOnly(ctx), g, mergingQuery, map[string]any{"owner": g.Owner, "name": g.Name, "number": number}, complete)
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +135,14 @@ func (g Graph) mergeState(ctx context.Context, number int) (*mergeState, error) 
 
 func (g Graph) cancelMerge(ctx context.Context, m *mergeState) error {
 	if m.Pull.Auto != nil {
-		if err := g.mutate(transport.Repeatable(ctx), disableAutoMutation, map[string]any{"id": m.Pull.ID}); err != nil {
+		if err := g.mutate(transport.WithIdempotent(ctx), disableAutoMutation, map[string]any{"id": m.Pull.ID}); err != nil {
 			return err
 		}
 	}
 	if m.Pull.Entry == nil {
 		return nil
 	}
-	return g.mutate(transport.Repeatable(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
+	return g.mutate(transport.WithIdempotent(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
 }
 
 // mutate runs one mutation. It succeeds only if the answer has a value under the mutation's name.

@@ -67,7 +67,7 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 			}
 			return len(r.Nodes) == len(some)
 		}
-		data, err := Query(transport.Reading(ctx), g, reactionsQuery, map[string]any{"ids": some}, complete)
+		data, err := Query(transport.WithReadOnly(ctx), g, reactionsQuery, map[string]any{"ids": some}, complete)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
 
 // React adds a reaction to a comment or a review. It does nothing if that was deleted. It is idempotent.
 func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
-	err := g.mutate(transport.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
+	err := g.mutate(transport.WithIdempotent(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
 	if transport.Missing(err) {
 		return nil
 	}
@@ -140,7 +140,7 @@ func completeThreads(r *reviewThreads) bool {
 // Threads returns the unresolved ones among the newest 100 review threads of a pull request, with their newest comments.
 func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
 	var before *string
-	err = transport.Pages(transport.Reading(ctx), func(ctx context.Context, page, size int) (more bool, err error) {
+	err = transport.Pages(transport.WithReadOnly(ctx), func(ctx context.Context, page, size int) (more bool, err error) {
 		variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number, "last": size, "before": before}
 		data, err := Query(ctx, g, threadsQuery, variables, completeThreads)
 		if err != nil {
