@@ -44,7 +44,7 @@ func TestMergeDuringARebase(t *testing.T) {
 	f.one("b")
 	before := f.text("b")
 	f.rebase()
-	if _, err := f.pool().Merge(t.Context(), "b"); !errors.Is(err, worktree.ErrUnended) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
+	if _, err := f.pool().Merge(t.Context(), "b"); !errors.Is(err, worktree.ErrUnfinished) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	if len(f.runs("b")) != 1 || f.text("b") != before {

@@ -58,7 +58,7 @@ func TestJobOnABranch(t *testing.T) {
 func TestJobOnALayeredBranch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	repo, err := worktree.Open(t.Context(), f.repo, worktree.Options{StateDir: f.state, Layers: 1 << 30, LayersFrom: 1})
+	repo, err := worktree.Open(t.Context(), f.repo, worktree.Options{StateDir: f.state, Layers: 1 << 30, LayerMinFiles: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

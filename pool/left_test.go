@@ -73,7 +73,7 @@ func TestRunWhoseRecordIsLost(t *testing.T) {
 	f.issue("a")
 	place := f.noFolder("a")
 	f.sweep(t.Context())
-	if claims, err := f.Config.Run.Repo.Claims(t.Context()); err != nil || !claims["a"].Waits {
+	if claims, err := f.Config.Run.Repo.Claims(t.Context()); err != nil || !claims["a"].Deferred {
 		t.Fatalf("%+v, %v", claims, err)
 	}
 	if err := os.Remove(place); err != nil {

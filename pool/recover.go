@@ -123,7 +123,7 @@ func (w *Worker) leaveClaim(ctx context.Context, claim *worktree.Claim, rec jour
 	if claim == nil {
 		return nil
 	}
-	return claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage))
+	return claim.Reserve(ctx, rec.ID, w.runner.LeftFor(rec.Stage))
 }
 
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.

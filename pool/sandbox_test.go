@@ -219,7 +219,7 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Config.Run.Repo.Add(t.Context(), worktree.Spec{Run: rec.ID + "-base", Of: rec.ID, Key: "a", Base: base, Detached: true, Private: true})
+	_, err = f.Config.Run.Repo.Add(t.Context(), worktree.Spec{Run: rec.ID + "-base", ParentRun: rec.ID, Key: "a", Base: base, Detached: true, Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}

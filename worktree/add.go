@@ -39,7 +39,7 @@ func (r *Repo) clearEarlierRuns(ctx context.Context, s Spec) error {
 	}
 	// A broken record of another key must not stop this run.
 	for _, t := range trees {
-		if old := t.rec.Spec; old.Key != s.Key || s.Detached && (!old.Detached || old.Run == s.Run || old.Of == s.Of && s.Of != "") {
+		if old := t.rec.Spec; old.Key != s.Key || s.Detached && (!old.Detached || old.Run == s.Run || old.ParentRun == s.ParentRun && s.ParentRun != "") {
 			continue
 		}
 		if err := t.importAndDiscard(ctx); err != nil {
@@ -54,8 +54,8 @@ func (t *Tree) importAndDiscard(ctx context.Context) error {
 		return t.discard()
 	}
 	if t.rec.Spec.Private {
-		if rec := t.record(); rec.Waits() {
-			return fmt.Errorf("%w for now: %s", ErrKept, rec.Failure)
+		if rec := t.record(); rec.MayRetry() {
+			return fmt.Errorf("%w for now: %s", ErrUnsaved, rec.Failure)
 		}
 		return t.setAside(errors.New("the run's sandbox is gone"))
 	}
@@ -66,7 +66,7 @@ func (t *Tree) importAndDiscard(ctx context.Context) error {
 }
 
 func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
-	t := &Tree{repo: r, name: s.Folder(), rec: record.Record{Spec: s, Start: s.Base.Commit, Made: r.now(), Making: true}}
+	t := &Tree{repo: r, name: s.Folder(), rec: record.Record{Spec: s, Start: s.Base.Commit, Made: r.now(), Incomplete: true}}
 	if s.Private {
 		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // the store of the base's objects is shared by many checkouts
 	} else {
@@ -80,7 +80,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 		}
 	}
 	if s.Private {
-		t.rec.At = t.rec.Start
+		t.rec.FoldersCommit = t.rec.Start
 	}
 	if err := t.updateRecord(func(*record.Record) {}); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	}
 	if err == nil {
 		// This write need not survive a power loss: an existing index also shows that the tree is complete.
-		err = t.saveRecord(func(rec *record.Record) { rec.Making = false }, false)
+		err = t.saveRecord(func(rec *record.Record) { rec.Incomplete = false }, false)
 	}
 	if t.rec.Start == s.Trusted() {
 		err = importer.MarkBaseFailure(err)
@@ -110,7 +110,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 // planStart picks the commit at which the run starts, and returns the ref updates for it.
 func (t *Tree) planStart(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
-	remoteTips := s.There
+	remoteTips := s.RemoteTips
 	if remoteTips == nil {
 		var err error
 		if remoteTips, err = r.RemoteTips(ctx, s.Branch); err != nil {
@@ -121,7 +121,7 @@ func (t *Tree) planStart(ctx context.Context) ([]git.Edit, error) {
 	if _, err := r.dropBroken(ctx, s); err != nil {
 		return nil, err
 	}
-	refs, err := r.git.Refs(ctx, refname.Branch(s.Branch), r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.Olds(s.Key))
+	refs, err := r.git.Refs(ctx, refname.Branch(s.Branch), r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.OldTipPrefix(s.Key))
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,10 @@ func TestSetAside(t *testing.T) {
 			t.Fatalf("imported %+v, %v", got, err)
 		}
 		err := in.tree.Remove(t.Context())
-		if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), f.repo.statePath("kept")) != (try == 1) {
+		if !errors.Is(err, ErrUnsaved) || strings.Contains(err.Error(), f.repo.statePath("kept")) != (try == 1) {
 			t.Fatalf("removed after %d failures: %v", try+1, err)
 		}
-		if aside, ok := errors.AsType[*AsideError](err); ok != (try == 1) || ok && (filepath.Dir(aside.Dir) != f.repo.statePath("kept") || aside.Why == "") {
+		if aside, ok := errors.AsType[*SetAsideError](err); ok != (try == 1) || ok && (filepath.Dir(aside.Dir) != f.repo.statePath("kept") || aside.Cause == "") {
 			t.Errorf("after %d failures: %+v", try+1, aside)
 		}
 		if strings.Contains(err.Error(), in.tree.Dir()) {
@@ -59,10 +59,10 @@ func TestSetAsideForAPerson(t *testing.T) {
 	in := f.private("k", "r1")
 	in.sh("echo work > done")
 	_, err := in.tree.Import(t.Context(), func(context.Context, Command) (int, error) { return 0, importer.ErrInside })
-	if err == nil || !in.tree.Waits() {
+	if err == nil || !in.tree.MayRetryImport() {
 		t.Fatalf("imported: %v", err)
 	}
-	aside, ok := errors.AsType[*AsideError](in.tree.SetAside(t.Context(), errors.New("given up")))
+	aside, ok := errors.AsType[*SetAsideError](in.tree.SetAside(t.Context(), errors.New("given up")))
 	if !ok || f.read(aside.Dir, "files", "done") != "work\n" {
 		t.Fatalf("set aside: %+v", aside)
 	}
@@ -85,7 +85,7 @@ func TestSetAsideAfterALateImport(t *testing.T) {
 	if _, err := in.tree.Import(t.Context(), late); !errors.Is(err, ErrLate) {
 		t.Fatal(err)
 	}
-	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
+	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
 		t.Errorf("removed: %v", err)
 	}
 	f.add("k", "r2")
@@ -139,7 +139,7 @@ func TestKeptTreeRunsNothing(t *testing.T) {
 			if _, err := in.tree.Import(t.Context(), boxed(in.tree)); err == nil {
 				t.Fatal("imported")
 			}
-			if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+			if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) {
 				t.Fatal(err)
 			}
 			if out, err := f.try(in.tree.Dir(), "git", "status"); err == nil {

@@ -44,7 +44,7 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 
 func (r *Repo) drop(ctx context.Context, key, tip string) error {
 	ref := r.refNames.Branches + key
-	refs, err := r.git.Refs(ctx, ref, r.refNames.Work(key), r.refNames.WIP(key), r.refNames.Olds(key))
+	refs, err := r.git.Refs(ctx, ref, r.refNames.Work(key), r.refNames.WIP(key), r.refNames.OldTipPrefix(key))
 	if err != nil {
 		return err
 	}
@@ -69,13 +69,13 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 		for path, err := range broken.Records {
 			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
 			if strings.HasPrefix(name, record.FolderPrefix(key)) && len(name) == len(record.FolderPrefix(key)+git.Digest()) {
-				return fmt.Errorf("%w: %w", ErrKept, err)
+				return fmt.Errorf("%w: %w", ErrUnsaved, err)
 			}
 		}
 	}
 	for _, t := range trees {
 		if t.Spec().Key == key {
-			return fmt.Errorf("%w: the worktree %s still exists", ErrKept, t.Dir())
+			return fmt.Errorf("%w: the worktree %s still exists", ErrUnsaved, t.Dir())
 		}
 	}
 	edits := make([]git.Edit, 0, len(refs))

@@ -64,7 +64,7 @@ func TestFilterInTheFilesOfAnAgent(t *testing.T) { // not parallel: the configur
 		"private": func(f *fixture) *Tree { return f.private("k", "r2").tree },
 		"verify": func(f *fixture) *Tree {
 			base := f.base()
-			s := Spec{Run: "r2", Of: "r1", Key: "k", Base: base, From: base.Commit, Private: true, Detached: true}
+			s := Spec{Run: "r2", ParentRun: "r1", Key: "k", Base: base, FilterBase: base.Commit, Private: true, Detached: true}
 			s.Base.Commit = f.ref("refs/heads/ralph/k")
 			return f.addSpec(s)
 		},
@@ -198,7 +198,7 @@ func TestMachineLacks(t *testing.T) { // not parallel: the configuration belongs
 			for key, want := range map[string]bool{"other": true, "k": false} {
 				s := f.spec(key, "r2")
 				s.Private = private
-				if _, err := f.repo.Add(t.Context(), s); err == nil || importer.Starved(err) != want {
+				if _, err := f.repo.Add(t.Context(), s); err == nil || importer.IsOutOfResources(err) != want {
 					t.Errorf("%s: %v; the machine lacks something: %v, want %v", key, err, !want, want)
 				}
 			}

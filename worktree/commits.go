@@ -35,7 +35,7 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 
 // Links returns the symbolic links in a commit; see [diff.Links]. The last result is cached; do not change it.
 func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, error) {
-	return r.links.Of(ctx, r.git, commit, r.location.Top)
+	return r.links.Links(ctx, r.git, commit, r.location.Top)
 }
 
 // Git returns a runner for git in the repository, hardened and with a memory limit.

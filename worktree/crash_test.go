@@ -70,7 +70,7 @@ func TestCrashRemains(t *testing.T) {
 // half makes the record say that git has not finished making the worktree.
 func (f *fixture) half(tree *Tree) {
 	f.Helper()
-	if err := tree.updateRecord(func(rec *record.Record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
+	if err := tree.updateRecord(func(rec *record.Record) { rec.Incomplete, rec.Used, rec.InUse = true, false, false }); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -134,7 +134,7 @@ func TestRemoveRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree := trees[0]
-			if err := tree.Remove(context.Background()); !errors.Is(err, ErrKept) {
+			if err := tree.Remove(context.Background()); !errors.Is(err, ErrUnsaved) {
 				t.Errorf("removed: %v", err)
 			}
 			f.read(tree.Dir(), "a.txt")

@@ -26,18 +26,18 @@ func (t *Tree) readPrivate(ctx context.Context, in Inside, refs treeRefs) (found
 	if err := disk.Unlock(t.Folders()...); err != nil {
 		return foundWork{}, err
 	}
-	s := importer.Script{What: importer.All}
+	s := importer.Script{Scope: importer.All}
 	var firstErr error
 	for range 2 * refuseTries {
 		q, err := t.receive(ctx, in, s, refs)
 		if err == nil {
-			if s.What == importer.Branch {
+			if s.Scope == importer.Branch {
 				q.Notes = append(q.Notes, "commits outside of the branch: "+firstErr.Error())
 			}
 			err = q.Report.Err()
 			f := foundWork{tip: q.Tip, tree: q.Tree, otherCommits: q.Others, mayHaveGitlinks: q.Gitlinks, filesUnread: err != nil && q.Tree == ""}
 			if q.Lost != "" && len(q.Notes) > 0 { // the changes may have used up the space that the commits need
-				if commitsOnly, commitsErr := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); commitsErr == nil && commitsOnly.Lost == "" {
+				if commitsOnly, commitsErr := t.receive(ctx, in, importer.Script{Scope: importer.Commits}, refs); commitsErr == nil && commitsOnly.Lost == "" {
 					q.Lost, f.tip, f.mayHaveGitlinks = "", commitsOnly.Tip, commitsOnly.Gitlinks
 					err = q.Report.Err()
 				}
@@ -50,19 +50,19 @@ func (t *Tree) readPrivate(ctx context.Context, in Inside, refs treeRefs) (found
 		}
 		ids := git.ObjectsIn(err)
 		if len(ids) == 0 || slices.Contains(s.Refuse, ids[0]) {
-			if s.What == importer.Branch || importer.Full(err) {
+			if s.Scope == importer.Branch || importer.IsDiskFull(err) {
 				break
 			}
-			s.What = importer.Branch // the refused object may belong to a commit outside of the branch
+			s.Scope = importer.Branch // the refused object may belong to a commit outside of the branch
 		}
 		s.Refuse = append(s.Refuse, ids...)
 	}
 	f := foundWork{filesUnread: true}
-	if q, err := t.receive(ctx, in, importer.Script{What: importer.Commits}, refs); err == nil && q.Lost == "" {
+	if q, err := t.receive(ctx, in, importer.Script{Scope: importer.Commits}, refs); err == nil && q.Lost == "" {
 		f.tip, f.mayHaveGitlinks = q.Tip, q.Gitlinks
 		return f, &importer.UnsavedError{Err: fmt.Errorf("uncommitted changes are not saved: %w", firstErr)}
 	}
-	if q, err := t.receive(ctx, in, importer.Script{What: importer.Files}, refs); err == nil {
+	if q, err := t.receive(ctx, in, importer.Script{Scope: importer.Files}, refs); err == nil {
 		f.tip, f.tree = q.Tip, q.Tree
 	}
 	return f, firstErr
@@ -80,7 +80,7 @@ func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs t
 		since = now
 	}
 	last := refs.tip(rec.Start)
-	known := slices.Compact([]string{last, rec.At, rec.History})
+	known := slices.Compact([]string{last, rec.FoldersCommit, rec.History})
 	s.GitDir, s.Branch, s.Last, s.Given, s.Known = t.privateDir(), rec.Spec.Branch, last, t.objectFolders(), known
 	s.Blob, s.Files, s.Depth, s.Sparse = caps.Blob, caps.Files, caps.Depth, config.Get("core.sparsecheckout") == "true"
 	q, err := t.runScript(ctx, in, s, importer.Env(config, false), importer.Options{
@@ -108,5 +108,5 @@ func (r *Repo) importFolders() []string {
 
 // currentCaps returns the import caps, lowered to the free disk space.
 func (t *Tree) currentCaps() importer.Caps {
-	return t.repo.opts.Caps.Now(!t.Spec().Private, t.repo.importFolders()...)
+	return t.repo.opts.Caps.WithinFreeSpace(!t.Spec().Private, t.repo.importFolders()...)
 }

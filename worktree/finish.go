@@ -79,7 +79,7 @@ func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (st
 	if err != nil {
 		return "", err
 	}
-	w := t.repo.writer(who, identity.Of(config))
+	w := t.repo.writer(who, identity.UserOrRalph(config))
 	w.Neutralize, w.Signed = neutralize, s.Tip == t.record().Finished
 	renamed, err := w.Rewrite(ctx, ownCommits)
 	if next, ok := renamed[s.Tip]; ok {

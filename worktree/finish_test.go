@@ -34,7 +34,7 @@ func TestReword(t *testing.T) {
 	last := f.commit(tree.Dir(), "c.txt", "c\n", "Last")
 	f.write(tree.Dir(), "d.txt", "not committed")
 	before := f.imported(tree)
-	if before.Tip != last || len(before.Acting) != 1 || before.Acting[0].SHA != first || f.message(first) != acting {
+	if before.Tip != last || len(before.ForgeCommands) != 1 || before.ForgeCommands[0].SHA != first || f.message(first) != acting {
 		t.Errorf("imported %+v", before)
 	}
 	got := f.reworded(tree)
@@ -57,7 +57,7 @@ func TestReword(t *testing.T) {
 	if old := f.git("for-each-ref", "refs/ralph/old"); old != "" {
 		t.Errorf("kept: %s", old)
 	}
-	if again := f.reworded(tree); again.Tip != got.Tip || len(f.imported(tree).Acting) != 0 {
+	if again := f.reworded(tree); again.Tip != got.Tip || len(f.imported(tree).ForgeCommands) != 0 {
 		t.Errorf("a second time %+v", again)
 	}
 	// The next run of the key rewords the commits that this one did not.
@@ -84,7 +84,7 @@ func TestRewordOfAPrivateRepository(t *testing.T) {
 	if m := f.message(got.Tip); m != "Fixes # 1\n" {
 		t.Errorf("message %q", m)
 	}
-	if again := f.imported(in.tree); again.Tip != got.Tip || len(again.Acting) != 0 {
+	if again := f.imported(in.tree); again.Tip != got.Tip || len(again.ForgeCommands) != 0 {
 		t.Errorf("the old commit came back: %+v", again)
 	}
 	in.repo = f.use(in.tree)
@@ -149,7 +149,7 @@ func TestFinishWithoutControls(t *testing.T) {
 	tree := f.add("42", "r1")
 	f.sh(tree.Dir(), "sh", "-ec", `printf 'Fix\033[2J it\n\nby \233 hand\n' >../m; git -c i18n.commitEncoding=ISO-8859-1 commit -q --allow-empty -F ../m; rm ../m`)
 	f.commit(tree.Dir(), "a", "x", "Pl\u202eain\u2069")
-	if got := f.imported(tree); !got.Controls || len(got.Acting) > 0 {
+	if got := f.imported(tree); !got.Controls || len(got.ForgeCommands) > 0 {
 		t.Errorf("%+v", got)
 	}
 	got, err := tree.Finish(t.Context(), false)

@@ -65,7 +65,7 @@ func realDir(t testing.TB) string {
 func (f *fixture) open(o Options) *Repo {
 	f.Helper()
 	if f.layered {
-		o.Layers, o.LayersFrom = 1<<30, 1
+		o.Layers, o.LayerMinFiles = 1<<30, 1
 	}
 	o.StateDir, o.Log = f.state, slog.New(slog.NewTextHandler(f.Output(), nil))
 	r, err := Open(context.Background(), f.dir, o)

@@ -32,7 +32,7 @@ func TestFetchLeavesRoom(t *testing.T) {
 	}
 	fetches := map[string]func(*Repo) error{
 		"branch": func(r *Repo) error { _, err := r.RemoteTips(t.Context(), "large"); return err },
-		"notes":  func(r *Repo) error { _, _, err := r.Notes().There(t.Context()); return err },
+		"notes":  func(r *Repo) error { _, _, err := r.Notes().RemoteHead(t.Context()); return err },
 	}
 	for _, room := range []bool{false, true} {
 		o := Options{Remote: "origin", MinFree: 1 << 60}

@@ -38,7 +38,7 @@ func TestMergeDuringARebase(t *testing.T) {
 				for range 2 {
 					_, err := f.repo.Merge(t.Context(), base, tip, "m")
 					want := "the " + c.op + " of branch main has not ended in " + dir + "; end it with: git " + c.op
-					if !errors.Is(err, ErrUnended) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+					if !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v, want %s", err, want)
 					}
 				}

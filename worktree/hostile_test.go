@@ -117,7 +117,7 @@ func TestHostileWorktree(t *testing.T) {
 // repoShow reads a file with the hardened git, for repositories with evil configuration.
 func (f *fixture) repoShow(commit, path string) string {
 	f.Helper()
-	out, err := f.repo.git.Out(context.Background(), "cat-file", "blob", commit+":"+path)
+	out, err := f.repo.git.Output(context.Background(), "cat-file", "blob", commit+":"+path)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestUnreadableFile(t *testing.T) {
 	for _, name := range []string{"a1", "a2", "z1", "z2", ".gitattributes"} {
 		f.show(got.WIP, name)
 	}
-	if err := tree.Remove(context.Background()); !isErr(err, ErrKept) {
+	if err := tree.Remove(context.Background()); !isErr(err, ErrUnsaved) {
 		t.Errorf("remove: %v", err)
 	}
 	if err := os.Remove(filepath.Join(tree.Dir(), "a3")); err != nil {

@@ -25,9 +25,9 @@ type Import struct {
 	Others  []string // commits of other branches, tags and stashes of the private repository, kept under refs/ralph/old
 	// Gitlinks are the paths in Tip of nested repositories that no .gitmodules names. No commit has their files; WIP does.
 	Gitlinks []string
-	// Acting lists the run's commits whose messages would act on a forge; see Tree.Finish.
-	Acting   []Commit
-	Controls bool // messages or names of the run's commits have control characters; see Tree.Finish
+	// ForgeCommands lists the run's commits whose messages would act on a forge; see Tree.Finish.
+	ForgeCommands []Commit
+	Controls      bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
 
 // foundWork describes the work found in a worktree.
@@ -229,7 +229,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 		}
 		if !contained {
 			kept = move.Old
-			edits = append(edits, git.Edit{Ref: t.repo.refNames.Old(s.Key, move.Old), New: move.Old, Any: true})
+			edits = append(edits, git.Edit{Ref: t.repo.refNames.OldTip(s.Key, move.Old), New: move.Old, Any: true})
 		}
 	}
 	return edits, nil
@@ -242,7 +242,7 @@ func (t *Tree) commitFiles(ctx context.Context, f foundWork, previous string) (s
 	}
 	parents := []string{f.tip}
 	if previous != "" {
-		out, err := t.repo.git.Out(ctx, "rev-parse", previous+"^{tree}", previous+"^1")
+		out, err := t.repo.git.Output(ctx, "rev-parse", previous+"^{tree}", previous+"^1")
 		if err != nil {
 			return "", fmt.Errorf("read saved changes: %w", err)
 		}
@@ -266,12 +266,12 @@ func (t *Tree) fillActing(ctx context.Context, sp span.Span, result *Import) err
 	}
 	acting := map[string]bool{}
 	for _, commit := range ownCommits {
-		acting[commit] = sp.Acting[commit]
+		acting[commit] = sp.ForgeCommands[commit]
 		result.Controls = result.Controls || sp.Controls[commit]
 	}
 	for _, c := range sp.Commits {
 		if acting[c.SHA] {
-			result.Acting = append(result.Acting, c)
+			result.ForgeCommands = append(result.ForgeCommands, c)
 		}
 	}
 	return nil

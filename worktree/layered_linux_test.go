@@ -297,7 +297,7 @@ func TestLayerIsGone(t *testing.T) {
 		t.Errorf("prepared for a sandbox: %v", err)
 	}
 	err = trees[0].Remove(t.Context())
-	if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "overlay are missing") || !strings.Contains(err.Error(), "; its files that differ from ") {
+	if !errors.Is(err, ErrUnsaved) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "overlay are missing") || !strings.Contains(err.Error(), "; its files that differ from ") {
 		t.Errorf("removed: %v", err)
 	}
 	kept, err := filepath.Glob(filepath.Join(f.state, "kept", "*", "files", "draft"))

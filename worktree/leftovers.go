@@ -16,8 +16,8 @@ import (
 // Leftover is a trace of a killed process or of damage.
 type Leftover = leftover.Leftover
 
-// AsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrKept].
-type AsideError = leftover.AsideError
+// SetAsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrUnsaved].
+type SetAsideError = leftover.SetAsideError
 
 // Leftovers lists the traces of killed processes, lost folders and damage. With thorough, it also reads the objects of
 // ralph's refs and lists removed worktrees; without, it has removed worktrees deleted. The caller must not remove a
@@ -52,14 +52,14 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
 	return leftover.Scope{
 		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
-		Refs: []string{refname.Own, r.refNames.Branches}, Old: r.refNames.Old, LockEntries: r.lockWorktrees,
+		Refs: []string{refname.Own, r.refNames.Branches}, Old: r.refNames.OldTip, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,
 	}
 }
 
 // dropBroken removes the key's broken refs, and the branch too if it is broken and has ralph's prefix.
 func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error) {
-	refs := []string{r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.Olds(s.Key)}
+	refs := []string{r.refNames.Work(s.Key), r.refNames.WIP(s.Key), r.refNames.OldTipPrefix(s.Key)}
 	if branch := refname.Branch(s.Branch); strings.HasPrefix(branch, r.refNames.Branches) {
 		refs = append(refs, branch)
 	}

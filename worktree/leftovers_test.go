@@ -98,7 +98,7 @@ func TestLeftovers(t *testing.T) {
 			other.open(Options{})
 			tree := other.add("k", "r1")
 			f.age(tree.record().GitDir)
-			return leftover.Elsewhere, tree.Dir()
+			return leftover.KindOtherState, tree.Dir()
 		}},
 		"half made": {leave: func(f *fixture) (leftover.Kind, string) {
 			f.write(f.dir, ".git/worktrees/k-1/locked", "ralph run r1\n")

@@ -55,7 +55,7 @@ func (t *Tree) checkOut(ctx context.Context) error {
 		return err
 	}
 	rec := t.record()
-	return t.git().CheckOut(ctx, config, filepath.Join(t.gitDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.At, rec.Start))
+	return t.git().CheckOut(ctx, config, filepath.Join(t.gitDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.FoldersCommit, rec.Start))
 }
 
 // link adds git's record of the worktree, without files, under the lock that ralph's processes share.
@@ -79,7 +79,7 @@ func (r *Repo) lockWorktrees(ctx context.Context) (unlock func(), err error) {
 }
 
 // hasUnfinishedOperation reports whether a rebase, merge or the like is unfinished in a linked worktree.
-func (t *Tree) hasUnfinishedOperation() bool { return operation.In(t.record().GitDir) != "" }
+func (t *Tree) hasUnfinishedOperation() bool { return operation.Unfinished(t.record().GitDir) != "" }
 
 // CopyIn copies files and folders of the user's checkout, for example ignored ones, to the same paths in the worktree; see
 // [filecopy.Copy]. It skips Options.Private. It fails once a sandbox has been open on a private tree.
@@ -97,7 +97,7 @@ func (t *Tree) TakeUntracked(ctx context.Context, from *Tree) error {
 }
 
 func (t *Tree) copyFrom(ctx context.Context, dir string, paths []string, links filecopy.Links) error {
-	if len(paths) > 0 && t.Used() {
+	if len(paths) > 0 && t.HasSandboxRun() {
 		return errors.New("copy: a sandbox has been open on the worktree")
 	}
 	var resolve func(path string) string // only for a layer: the commit may be an agent's, and must not choose what is copied

@@ -117,7 +117,7 @@ func TestLostHistoryOfALostBase(t *testing.T) {
 	if _, err := tree.Sandbox(t.Context()); err == nil {
 		t.Error("the sandbox may open")
 	}
-	if tree.Waits() {
+	if tree.MayRetryImport() {
 		t.Error("it waits")
 	}
 	if err := tree.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), f.repo.statePath("kept")) {

@@ -140,7 +140,7 @@ func TestUnreadableRecord(t *testing.T) {
 			f.add("new", "r4")
 			f.git("worktree", "unlock", bad.Dir())
 			f.git("worktree", "remove", "--force", bad.Dir())
-			if err := f.repo.Drop(ctx, "k", f.base().Commit); !errors.Is(err, ErrKept) {
+			if err := f.repo.Drop(ctx, "k", f.base().Commit); !errors.Is(err, ErrUnsaved) {
 				t.Errorf("drop of its own key: %v", err)
 			}
 		})

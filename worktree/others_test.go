@@ -177,12 +177,12 @@ func TestUnreadableRepository(t *testing.T) {
 	}
 	f := newFixture(t)
 	tree := f.workIn("k", "r1", true, `echo x >done; git add done; git commit -qm work; chown 12345 "$GIT_DIR"; chmod 0 "$GIT_DIR"`)
-	var aside *AsideError
+	var aside *SetAsideError
 	for range 2 {
 		if got, err := unprivileged(t.Context(), tree); err == nil || !strings.Contains(err.Error(), "cannot be read") || got.Tip != tree.Start() {
 			t.Fatalf("imported %+v, %v", got, err)
 		}
-		aside, _ = errors.AsType[*AsideError](tree.Remove(t.Context()))
+		aside, _ = errors.AsType[*SetAsideError](tree.Remove(t.Context()))
 	}
 	if aside == nil {
 		t.Fatal("not set aside")
@@ -235,7 +235,7 @@ func TestOldOtherCommits(t *testing.T) {
 		}
 		removed = tree.Remove(t.Context())
 	}
-	if aside, ok := errors.AsType[*AsideError](removed); !ok || !strings.Contains(aside.Why, "older than the run") {
+	if aside, ok := errors.AsType[*SetAsideError](removed); !ok || !strings.Contains(aside.Cause, "older than the run") {
 		t.Errorf("removed: %v", removed)
 	}
 }

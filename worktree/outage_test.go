@@ -94,7 +94,7 @@ func TestRemoteOutage(t *testing.T) {
 	s.asked.Store(0)
 	for _, requests := range []int32{4, 5, 6} {
 		_, err := repo.RemoteTips(t.Context(), "main")
-		if !errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "503") {
+		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "503") {
 			t.Errorf("RemoteTips: %v", err)
 		}
 		if n := s.asked.Load(); n != requests {
@@ -102,7 +102,7 @@ func TestRemoteOutage(t *testing.T) {
 		}
 	}
 	f.git("remote", "set-url", "origin", filepath.Join(f.dir, "nowhere"))
-	if _, err := repo.RemoteTips(t.Context(), "main"); errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) {
+	if _, err := repo.RemoteTips(t.Context(), "main"); errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrRemote) {
 		t.Errorf("a wrong address: %v", err)
 	}
 }

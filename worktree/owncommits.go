@@ -54,7 +54,7 @@ func (t *Tree) ownCommits(ctx context.Context, s span.Span, all bool) ([]string,
 	for _, c := range s.Commits {
 		if !peopleCommits[c.SHA] {
 			ownCommits = append(ownCommits, c.SHA)
-			needsRewrite = needsRewrite || s.Acting[c.SHA] || s.Controls[c.SHA]
+			needsRewrite = needsRewrite || s.ForgeCommands[c.SHA] || s.Controls[c.SHA]
 		}
 	}
 	if !needsRewrite {
@@ -91,9 +91,9 @@ func (t *Tree) ownCommits(ctx context.Context, s span.Span, all bool) ([]string,
 	return slices.DeleteFunc(strings.Fields(out), func(commit string) bool { return peopleCommits[commit] }), nil
 }
 
-// BaseNow returns the current commit of the run's base, fetched if need be, from a place that no agent can change: the
+// CurrentBase returns the current commit of the run's base, fetched if need be, from a place that no agent can change: the
 // remote if Base.Remote is set, otherwise this repository if the agent works in a private one, otherwise "".
-func (t *Tree) BaseNow(ctx context.Context) (string, error) {
+func (t *Tree) CurrentBase(ctx context.Context) (string, error) {
 	switch s := t.Spec(); {
 	case s.Base.Remote != "":
 		return t.remoteBase(ctx)

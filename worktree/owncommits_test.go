@@ -112,7 +112,7 @@ func TestMessagesOfPeopleInAPrivateRepository(t *testing.T) {
 	if !f.contains(got.Tip, theirs) || f.message(got.Tip) != "Closes # 1\n" {
 		t.Errorf("imported:\n%s", f.git("log", "--graph", "--format=%h %s", got.Tip))
 	}
-	if now, err := in.tree.BaseNow(t.Context()); err != nil || now != f.git("rev-parse", "main") {
+	if now, err := in.tree.CurrentBase(t.Context()); err != nil || now != f.git("rev-parse", "main") {
 		t.Errorf("the base here is at %s, %v", now, err)
 	}
 	f.remove(in.tree)

@@ -65,9 +65,9 @@ func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	return Private{GitDir: t.privateDir(), Objects: t.objectFolders(), Lower: lower, Setup: setup}, nil
 }
 
-// Untouched undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
+// UndoSandbox undoes a call of Sandbox. The tree must have had no unsaved work before, and nothing may have worked in it
 // since.
-func (t *Tree) Untouched() error {
+func (t *Tree) UndoSandbox() error {
 	return t.updateRecord(func(rec *record.Record) { rec.InUse = false })
 }
 
@@ -108,13 +108,13 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 		return err
 	}
 	err = t.updateRecord(func(rec *record.Record) {
-		rec.At, rec.History, rec.Layer, rec.Replaced, rec.Used, rec.Making = refs.tip(rec.Start), rec.Spec.Base.Commit, "", "", false, true
+		rec.FoldersCommit, rec.History, rec.Layer, rec.Replaced, rec.Used, rec.Incomplete = refs.tip(rec.Start), rec.Spec.Base.Commit, "", "", false, true
 	})
 	if err == nil {
 		err = t.makePrivate(ctx)
 	}
 	if err == nil {
-		err = t.saveRecord(func(rec *record.Record) { rec.Making = false }, false)
+		err = t.saveRecord(func(rec *record.Record) { rec.Incomplete = false }, false)
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.statePath("layers"), Temp: r.tempDir, Lock: r.statePath("locks", "layers"), MaxBytes: r.opts.Layers,
-		MinFiles: r.opts.LayersFrom, Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
+		MinFiles: r.opts.LayerMinFiles, Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *Repo) PruneLayers(ctx context.Context, most int64) error { return r.lay
 
 // objectFolders returns the object folders that the private repository borrows from.
 func (t *Tree) objectFolders() []string {
-	return []string{t.repo.history().Of(t.record().History), t.givenDir()}
+	return []string{t.repo.history().Path(t.record().History), t.givenDir()}
 }
 
 // makePrivate makes the checkout and its private repository, which has the branch at its tip, the base, HEAD, the index,
@@ -160,7 +160,8 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 		return err
 	}
 	rec := t.record()
-	if err := (private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, At: rec.At, Given: t.objectFolders()}).Write(dir); err != nil {
+	files := private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, Commit: rec.FoldersCommit, Given: t.objectFolders()}
+	if err := files.Write(dir); err != nil {
 		return err
 	}
 	partial := config.Get("extensions.partialclone") != ""
@@ -179,7 +180,7 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 		h := t.repo.history()
 		err := h.Make(ctx, rec.History, partial)
 		if err == nil {
-			err = h.Give(ctx, t.givenDir(), rec.History, partial, rec.At)
+			err = h.Give(ctx, t.givenDir(), rec.History, partial, rec.FoldersCommit)
 		}
 		return err
 	})
@@ -197,7 +198,7 @@ func (t *Tree) makeLayered(ctx context.Context, config git.Config) (bool, error)
 	}
 	return t.repo.layers().MakeUpper(ctx, layer.Checkout{
 		Git: t.git(), Config: config, ContentKey: config.Private(t.repo.location.Format).String() + private.Attributes(t.repo.location, config),
-		Trusted: rec.Spec.Trusted(), Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
+		Trusted: rec.Spec.Trusted(), Commit: rec.FoldersCommit, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
 		CheckLayers: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.tempDir) },
 		RecordUse:   func(name string) error { return t.updateRecord(func(rec *record.Record) { rec.Layer = name }) },
 	})

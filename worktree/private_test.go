@@ -104,7 +104,7 @@ func TestCheckoutsShareAHistory(t *testing.T) {
 	tip := in.sh("echo b > b.txt; git add -A; git commit -qm 'add b'; git rev-parse HEAD")
 	f.imported(in.tree)
 	base := f.base()
-	s := Spec{Run: "r1-verify", Of: "r1", Key: "k", Base: base, From: base.Commit, Private: true, Detached: true}
+	s := Spec{Run: "r1-verify", ParentRun: "r1", Key: "k", Base: base, FilterBase: base.Commit, Private: true, Detached: true}
 	s.Base.Commit = tip
 	tree := f.addSpec(s)
 	stores, err := os.ReadDir(f.repo.statePath("history"))

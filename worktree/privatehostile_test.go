@@ -80,7 +80,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 				if err == nil || got.Tip != in.tree.Start() {
 					t.Errorf("imported %+v, error %v", got, err)
 				}
-				if err := in.tree.Remove(context.Background()); !isErr(err, ErrKept) {
+				if err := in.tree.Remove(context.Background()); !isErr(err, ErrUnsaved) {
 					t.Errorf("remove: %v", err)
 				}
 				f.private("k", "r2") // the next run is not blocked

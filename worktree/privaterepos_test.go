@@ -160,7 +160,7 @@ func TestPrivateRebase(t *testing.T) {
 			f := newFixture(t)
 			in := f.private("k", "r1")
 			in.sh(work + "; echo draft > draft")
-			if _, err := in.tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrKept) {
+			if _, err := in.tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrUnsaved) {
 				t.Errorf("rebased what is not imported: %v", err)
 			}
 			f.imported(in.tree)
@@ -263,7 +263,7 @@ func TestManyNewFiles(t *testing.T) {
 			if c.saved != "" && saved != c.saved || c.saved == "" && strings.Count(saved, "in/") != 3 {
 				t.Errorf("saved %s", saved)
 			}
-			if err := in.tree.Remove(context.Background()); (c.named != "") != errors.Is(err, ErrKept) {
+			if err := in.tree.Remove(context.Background()); (c.named != "") != errors.Is(err, ErrUnsaved) {
 				t.Errorf("remove: %v", err)
 			}
 		})
@@ -283,7 +283,7 @@ func TestPrivateBigFile(t *testing.T) {
 	if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "small" {
 		t.Errorf("saved %s", names)
 	}
-	if err := in.tree.Remove(context.Background()); !errors.Is(err, ErrKept) {
+	if err := in.tree.Remove(context.Background()); !errors.Is(err, ErrUnsaved) {
 		t.Errorf("remove: %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func TestMergeRefuses(t *testing.T) {
 			f := newFixture(t)
 			tip := f.branchWith("1", "a.txt", "theirs")
 			f.git("update-index", "--"+flag, "a.txt")
-			if path, err := f.repo.Git().InTheWay(ctx, f.dir, tip); err != nil || path != "" {
+			if path, err := f.repo.Git().BlockingPath(ctx, f.dir, tip); err != nil || path != "" {
 				t.Errorf("in the way, although it is as it was: %q, %v", path, err)
 			}
 			f.write(f.dir, "a.txt", "mine")

@@ -42,7 +42,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 	case !git.IsObject(newBase.Commit):
 		return "", fmt.Errorf("%q is not a commit", newBase.Commit)
 	case s.Private && t.Unsaved():
-		return "", fmt.Errorf("%w: %s", ErrKept, t.Dir())
+		return "", fmt.Errorf("%w: %s", ErrUnsaved, t.Dir())
 	case !s.Private && t.hasUnfinishedOperation():
 		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), git.Quote(t.Dir()))
 	}
@@ -63,7 +63,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 	if err != nil {
 		return "", err
 	}
-	if err := t.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &m, oldTip }); err != nil {
+	if err := t.updateRecord(func(rec *record.Record) { rec.PendingRebase, rec.Replaced = &m, oldTip }); err != nil {
 		return "", err
 	}
 	tip := m.Tip
@@ -84,7 +84,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 // finishMove updates base and files after a rebase that moved the refs, also after a crash. filesSaved: the files are saved.
 func (t *Tree) finishMove(ctx context.Context, filesSaved bool) error {
 	rec := t.record()
-	m := rec.Moving
+	m := rec.PendingRebase
 	if m == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (t *Tree) finishMove(ctx context.Context, filesSaved bool) error {
 		if !refsMoved || !rec.Spec.Private || m.Tip == rec.Replaced {
 			rec.Replaced = ""
 		}
-		rec.Moving = nil
+		rec.PendingRebase = nil
 	})
 }
 
@@ -121,7 +121,7 @@ func (t *Tree) updateFiles(ctx context.Context, refs treeRefs, filesSaved bool) 
 	}
 	if hasFiles && !filesSaved {
 		// git reset writes the index last, so an index that equals HEAD means that the reset was complete.
-		complete, err := t.git().Yes(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
+		complete, err := t.git().Test(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
 		if complete {
 			return nil
 		}
@@ -152,16 +152,16 @@ func (t *Tree) updateFiles(ctx context.Context, refs treeRefs, filesSaved bool) 
 	}
 	// An agent can write this folder, so git must not start programs that it finds there.
 	g := t.git().With(config.WithoutPrograms()...)
-	if _, err := g.Out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules", "HEAD"); err != nil {
+	if _, err := g.Output(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules", "HEAD"); err != nil {
 		return fmt.Errorf("check out the files: %w", err)
 	}
 	return nil
 }
 
 // replayOnto makes the commits of tip that no former base contains anew on top of the new base.
-func (t *Tree) replayOnto(ctx context.Context, base Base, tip string, former []string) (record.Move, error) {
+func (t *Tree) replayOnto(ctx context.Context, base Base, tip string, former []string) (record.Rebase, error) {
 	rec := t.record()
-	m := record.Move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
+	m := record.Rebase{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
 	former = append(slices.Clone(former), rec.Spec.Base.Commit)
 	sp, err := t.repo.spans.Read(ctx, base.Commit, tip, former...)
 	if err != nil {

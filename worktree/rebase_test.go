@@ -222,7 +222,7 @@ func TestReplay(t *testing.T) {
 }
 
 // interrupted returns a tree whose rebase onto main was recorded before any ref has moved, and the tip before the rebase.
-func (f *fixture) interrupted() (tree *Tree, tip string, next record.Move) {
+func (f *fixture) interrupted() (tree *Tree, tip string, next record.Rebase) {
 	f.Helper()
 	tree = f.add("k", "r")
 	tip = f.commit(tree.Dir(), "b", "x", "work")
@@ -232,7 +232,7 @@ func (f *fixture) interrupted() (tree *Tree, tip string, next record.Move) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := tree.updateRecord(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+	if err := tree.updateRecord(func(rec *record.Record) { rec.PendingRebase, rec.Replaced = &next, tip }); err != nil {
 		f.Fatal(err)
 	}
 	return tree, tip, next

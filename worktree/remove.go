@@ -14,7 +14,7 @@ import (
 )
 
 // Remove deletes the worktree, but no refs. After a call of Sandbox it fails with ErrKept until everything is imported. It
-// moves a tree whose imports keep failing to a folder that ralph never deletes, and returns an [*AsideError] that names
+// moves a tree whose imports keep failing to a folder that ralph never deletes, and returns an [*SetAsideError] that names
 // this folder. It succeeds for a tree that is half made, half removed or gone.
 func (t *Tree) Remove(ctx context.Context) error {
 	key := t.Spec().Key
@@ -29,19 +29,19 @@ func (t *Tree) remove() error {
 	rec := t.record()
 	if !rec.IsPermanent() {
 		if hasFiles && rec.Spec.Private { // a folder that ralph shows to a person must not lead git to an agent's repository
-			return cmp.Or(t.hideGit(), ErrKept)
+			return cmp.Or(t.hideGit(), ErrUnsaved)
 		}
-		return ErrKept
+		return ErrUnsaved
 	}
-	aside := &AsideError{Why: rec.Failure, Dir: t.newKeptDir()}
+	aside := &SetAsideError{Cause: rec.Failure, Dir: t.newKeptDir()}
 	if base, _, layered := strings.Cut(rec.Layer, "-"); layered {
-		aside.Over = git.Short(base)
+		aside.BaseCommit = git.Short(base)
 	}
 	return cmp.Or[error](t.moveAside(aside.Dir), aside)
 }
 
 // SetAside removes the worktree. If it may have work that is not imported, SetAside moves the worktree to a folder that ralph
-// never deletes, and returns an [*AsideError] with the given reason.
+// never deletes, and returns an [*SetAsideError] with the given reason.
 func (t *Tree) SetAside(ctx context.Context, why error) error {
 	key := t.Spec().Key
 	return t.repo.locked(ctx, key, "set worktree of "+key+" aside", func() error {

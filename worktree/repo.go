@@ -71,7 +71,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if strings.HasPrefix(o.Remote, "-") || o.Remote != "" && !git.ValidRef("refs/remotes/"+o.Remote) {
 		return nil, fmt.Errorf("remote %q is not a valid name of a remote; list them with: git remote", o.Remote)
 	}
-	refs, err := refname.In(o.Namespace)
+	refs, err := refname.ForNamespace(o.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -161,9 +161,9 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 	return base.Find(ctx, r.git, r.location, ref)
 }
 
-// Settled fails with ErrUnended while a merge, rebase or the like is unfinished in the user's checkout.
-func (r *Repo) Settled(ctx context.Context) error {
-	return operation.Settled(ctx, r.git, r.location.GitDir, r.location.Top)
+// CheckNoOperation fails with ErrUnfinished while a merge, rebase or the like is unfinished in the user's checkout.
+func (r *Repo) CheckNoOperation(ctx context.Context) error {
+	return operation.CheckNone(ctx, r.git, r.location.GitDir, r.location.Top)
 }
 
 // BranchName returns the short name of the key's branch.
@@ -176,8 +176,8 @@ func (r *Repo) Contains(ctx context.Context, outer, commit string) (bool, error)
 	return r.git.Contains(ctx, outer, commit)
 }
 
-// Has reports whether the commit has a file or folder at path, relative to the top.
-func (r *Repo) Has(ctx context.Context, commit, path string) (bool, error) {
-	out, err := r.git.Out(ctx, "ls-tree", "--name-only", "-z", commit, "--", path)
+// HasPath reports whether the commit has a file or folder at path, relative to the top.
+func (r *Repo) HasPath(ctx context.Context, commit, path string) (bool, error) {
+	out, err := r.git.Output(ctx, "ls-tree", "--name-only", "-z", commit, "--", path)
 	return out != "", err
 }

@@ -22,7 +22,7 @@ func (t *Tree) restore(ctx context.Context) error {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	givenMissing, repoMissing := gone(t.givenDir()), gone(t.privateDir())
-	if rec.Spec.Detached || !givenMissing && !repoMissing && !gone(t.repo.history().Of(rec.History)) {
+	if rec.Spec.Detached || !givenMissing && !repoMissing && !gone(t.repo.history().Path(rec.History)) {
 		return nil
 	}
 	refs, err := t.readRefs(ctx)
@@ -37,7 +37,7 @@ func (t *Tree) restore(ctx context.Context) error {
 	h := t.repo.history()
 	err = h.Make(ctx, rec.History, partial)
 	if err == nil && givenMissing {
-		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.At, tip})...)
+		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.FoldersCommit, tip})...)
 	}
 	if git.Failed(err) && !importer.IsTemporary(err) && ctx.Err() == nil { // the user's repository lacks the commits, too
 		err = errors.Join(err, t.updateRecord(func(rec *record.Record) { rec.SetPermanent(err) }))
@@ -47,6 +47,6 @@ func (t *Tree) restore(ctx context.Context) error {
 	}
 	t.repo.log.Warn("the private repository of a run was deleted: commits that were not imported are lost, the files are not",
 		"run", rec.Spec.Run, "repository", t.privateDir())
-	files := private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, At: tip, Given: t.objectFolders()}
+	files := private.Files{From: t.repo.location, Config: config, Spec: rec.Spec, Commit: tip, Given: t.objectFolders()}
 	return files.Restore(ctx, t.git(), filepath.Join(t.repo.tempDir, "repository-"+t.name), t.privateDir())
 }

@@ -62,7 +62,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "too big") {
 				t.Errorf("error %v", err)
 			}
-			if err := tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+			if err := tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) {
 				t.Errorf("removed: %v", err)
 			}
 			if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "a.txt\ndraft" {
@@ -94,7 +94,7 @@ func TestCommitsOnAFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no space is left") && !errors.Is(err, importer.ErrTooBig) || got.Tip != in.tree.Start() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) {
 		t.Errorf("removed: %v", err)
 	}
 	resize("256")

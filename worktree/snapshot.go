@@ -30,7 +30,7 @@ func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
 	head, dirty := "", false
 	var statusErr error
 	if hasFiles {
-		head, dirty, statusErr = t.git().Within(t.repo.statusTime).Status(ctx)
+		head, dirty, statusErr = t.git().WithTimeout(t.repo.statusTime).Status(ctx)
 	}
 	if config, err := t.userConfig(ctx); hasFiles && !dirty && statusErr == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
 		dirty, statusErr = index.HidesChanges(ctx, t.git())
@@ -81,7 +81,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	given := []string{filepath.Join(t.repo.location.Common, "objects")}
 	caps := t.currentCaps()
 	q, err := t.runScript(ctx, t.runOnHost, importer.Script{
-		What: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,
+		Scope: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,
 		Sparse: config.Get("core.sparsecheckout") == "true", Given: given, Known: []string{head},
 	}, importer.Env(config, true), importer.Options{
 		Dir: t.quarantineDir(), Given: given, Known: []string{head}, Shallow: t.sharedFile("shallow"), SHA256: t.repo.objects.SHA256,
@@ -114,7 +114,7 @@ func (t *Tree) Attach(ctx context.Context) error {
 	if ref, err := t.repo.git.Head(ctx, rec.GitDir); err == nil && ref == refname.Branch(rec.Spec.Branch) {
 		return nil
 	}
-	_, err := t.git().Out(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", refname.Branch(rec.Spec.Branch))
+	_, err := t.git().Output(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", refname.Branch(rec.Spec.Branch))
 	if err != nil {
 		return fmt.Errorf("put HEAD back on %s: %w", rec.Spec.Branch, err)
 	}

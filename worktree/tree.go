@@ -63,8 +63,8 @@ func (t *Tree) Dir() string {
 // Layered reports whether the tree is laid over a layer. Only a sandbox that supports layers shows all its files then.
 func (t *Tree) Layered() bool { rec := t.record(); return rec.Layer+rec.Setup != "" }
 
-// Used reports whether a sandbox has been open on a private tree. Nothing may be copied into it then.
-func (t *Tree) Used() bool { rec := t.record(); return rec.Spec.Private && rec.Used }
+// HasSandboxRun reports whether a sandbox has been open on a private tree. Nothing may be copied into it then.
+func (t *Tree) HasSandboxRun() bool { rec := t.record(); return rec.Spec.Private && rec.Used }
 
 func (t *Tree) folder() string { return t.repo.statePath("worktrees", t.name) }
 
@@ -77,8 +77,8 @@ func (t *Tree) Start() string { return t.record().Start }
 // Unsaved reports whether the tree may have work that is on none of ralph's refs.
 func (t *Tree) Unsaved() bool { return t.record().InUse && !t.record().Spec.Detached }
 
-// Waits reports whether the tree is unsaved because of a temporary failure of an import, which may be repeated later.
-func (t *Tree) Waits() bool { rec := t.record(); return t.Unsaved() && rec.Waits() }
+// MayRetryImport reports whether the tree is unsaved because of a temporary failure of an import, which may be repeated later.
+func (t *Tree) MayRetryImport() bool { rec := t.record(); return t.Unsaved() && rec.MayRetry() }
 
 func (t *Tree) record() record.Record {
 	t.mu.Lock()
@@ -112,7 +112,7 @@ func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.br
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 	s, n := t.Spec(), t.repo.refNames
-	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key), n.Olds(s.Key))
+	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key), n.OldTipPrefix(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
@@ -166,7 +166,7 @@ func (t *Tree) exists() (hasFiles, hasEntry bool) {
 func (t *Tree) isHalfMade() bool {
 	rec := t.record()
 	_, err := os.Lstat(filepath.Join(t.gitDir(), "index"))
-	return rec.Making && !rec.Used && errors.Is(err, fs.ErrNotExist)
+	return rec.Incomplete && !rec.Used && errors.Is(err, fs.ErrNotExist)
 }
 
 // gitDir returns the tree's git directory.

@@ -66,7 +66,7 @@ func TestBranchesPlaceSavedWork(t *testing.T) {
 	}
 	f.sh(tree.Dir(), "git", "clean", "-qf")
 	f.commit(tree.Dir(), "b.txt", "b\n", "work")
-	if b := one(); b.Name != "" || b.On != "theirs" || !b.Stale || b.WIP == "" {
+	if b := one(); b.Name != "" || b.ContainedIn != "theirs" || !b.Stale || b.WIP == "" {
 		t.Errorf("%+v", b)
 	}
 	if tree, err = f.repo.Add(t.Context(), Spec{Run: "2", Key: "a", Branch: "theirs", Base: f.base()}); err != nil {
@@ -77,7 +77,7 @@ func TestBranchesPlaceSavedWork(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	f.git("branch", "-qD", "theirs")
-	if b := one(); b.On != "" || b.Ahead != 1 {
+	if b := one(); b.ContainedIn != "" || b.Ahead != 1 {
 		t.Errorf("%+v", b)
 	}
 }

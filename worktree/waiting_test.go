@@ -31,13 +31,13 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 			run := f.private("k", "r1")
 			run.sh("echo work >done; git add done; git commit -qm work; echo draft >draft")
 			for range 5 {
-				if _, err := run.tree.Import(t.Context(), in); err == nil || !run.tree.Waits() {
-					t.Fatalf("%v, waits %v", err, run.tree.Waits())
+				if _, err := run.tree.Import(t.Context(), in); err == nil || !run.tree.MayRetryImport() {
+					t.Fatalf("%v, waits %v", err, run.tree.MayRetryImport())
 				}
-				if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+				if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) {
 					t.Fatal(err)
 				}
-				if _, err := f.repo.Add(t.Context(), f.spec("k", "r2")); !errors.Is(err, ErrKept) {
+				if _, err := f.repo.Add(t.Context(), f.spec("k", "r2")); !errors.Is(err, ErrUnsaved) {
 					t.Fatalf("another run: %v", err)
 				}
 			}
@@ -48,7 +48,7 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 			if len(got.Commits) != 1 || got.WIP == "" {
 				t.Errorf("%+v", got)
 			}
-			if run.tree.Waits() {
+			if run.tree.MayRetryImport() {
 				t.Error("it still waits")
 			}
 			if _, err := run.tree.Sandbox(t.Context()); err != nil {
@@ -63,7 +63,7 @@ func TestPassingFailureKeepsTheWork(t *testing.T) {
 			if _, err := run.tree.Import(t.Context(), in); err == nil {
 				t.Fatal("imported")
 			}
-			if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
+			if err := run.tree.Remove(t.Context()); !errors.Is(err, ErrUnsaved) || !strings.Contains(err.Error(), f.repo.statePath("kept")) {
 				t.Errorf("after weeks: %v", err)
 			}
 		})
@@ -87,8 +87,8 @@ func TestNoTreeOfTheFiles(t *testing.T) {
 		return boxed(run.tree)(ctx, c)
 	}
 	got, err := run.tree.Import(t.Context(), broken)
-	if err == nil || len(got.Commits) != 1 || !run.tree.Unsaved() || !run.tree.Waits() {
-		t.Errorf("%+v, %v, unsaved %v, waits %v", got, err, run.tree.Unsaved(), run.tree.Waits())
+	if err == nil || len(got.Commits) != 1 || !run.tree.Unsaved() || !run.tree.MayRetryImport() {
+		t.Errorf("%+v, %v, unsaved %v, waits %v", got, err, run.tree.Unsaved(), run.tree.MayRetryImport())
 	}
 	if got := f.imported(run.tree); got.WIP == "" {
 		t.Errorf("%+v", got)

@@ -44,8 +44,8 @@ var (
 	ErrNoBase = base.ErrNone
 	// ErrDirty means that a merge would overwrite uncommitted changes of a checkout.
 	ErrDirty = merge.ErrDirty
-	// ErrUnended means that a merge, rebase or the like is unfinished in the user's checkout.
-	ErrUnended = operation.ErrUnended
+	// ErrUnfinished means that a merge, rebase or the like is unfinished in the user's checkout.
+	ErrUnfinished = operation.ErrUnfinished
 	// ErrFiltered means that git would run a filter, other than Git LFS, in a folder that an agent can write.
 	ErrFiltered = merge.ErrFiltered
 	// ErrConflict means that a rebase or merge conflicts. Nothing was changed.
@@ -54,12 +54,12 @@ var (
 	ErrLate = importer.ErrLate
 	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = git.ErrMoved
-	// ErrKept means that removing would destroy commits or changes that are not imported.
-	ErrKept = leftover.ErrKept
+	// ErrUnsaved means that removing would destroy commits or changes that are not imported.
+	ErrUnsaved = leftover.ErrUnsaved
 	// ErrRemote means that the remote cannot be reached, or refuses. Local work is not affected.
 	ErrRemote = git.ErrRemote
-	// ErrAway means that the remote does not answer, or has a fault of its own, after all retries. It is an ErrRemote.
-	ErrAway = git.ErrAway
+	// ErrUnavailable means that the remote does not answer, or has a fault of its own, after all retries. It is an ErrRemote.
+	ErrUnavailable = git.ErrUnavailable
 	// ErrDeclined means that the remote was reached and refused the push.
 	ErrDeclined = git.ErrDeclined
 )
@@ -88,12 +88,12 @@ type Options struct {
 	// Private lists files of the user's checkout, relative to its top, that are never copied into a worktree.
 	Private []string
 	// Sleep waits between two attempts to reach a remote that does not answer; nil: real time.
-	Sleep      func(ctx context.Context, d time.Duration) error
-	Now        func() time.Time // clock by which claims expire, for machines that share one; nil: this machine's
-	Layers     int64            // bytes for shared checkouts of base commits below private trees; 0: no layers
-	LayersFrom int              // number of files from which a repository gets such checkouts; 0: 2,000
-	MinFree    int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: no limit
-	Caps       importer.Caps    // limits of one import from a private repository
+	Sleep         func(ctx context.Context, d time.Duration) error
+	Now           func() time.Time // clock by which claims expire, for machines that share one; nil: this machine's
+	Layers        int64            // bytes for shared checkouts of base commits below private trees; 0: no layers
+	LayerMinFiles int              // number of files from which a repository gets such checkouts; 0: 2,000
+	MinFree       int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: no limit
+	Caps          importer.Caps    // limits of one import from a private repository
 	// Log gets messages that need no action; nil discards them.
 	Log *slog.Logger
 }

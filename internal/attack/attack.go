@@ -81,7 +81,7 @@ func openRepository(s *escape.Suite) *repository {
 		r.private = append(r.private, r.git("rev-parse", commit+"^{tree}"))
 	}
 	r.repo, err = worktree.Open(s.Bounded(), r.dir, worktree.Options{
-		StateDir: filepath.Join(at, "state"), Caps: importer.Caps{Paths: maxPaths}, Layers: 1 << 30, LayersFrom: 1,
+		StateDir: filepath.Join(at, "state"), Caps: importer.Caps{Paths: maxPaths}, Layers: 1 << 30, LayerMinFiles: 1,
 	})
 	must(err)
 	r.base, err = r.repo.Base(s.Bounded(), "main")
@@ -122,7 +122,7 @@ func openRepository(s *escape.Suite) *repository {
 // git runs git as the user.
 func (r *repository) git(args ...string) string {
 	r.Helper()
-	out, err := git.New(r.dir).Out(r.Bounded(), append([]string{"-c", "user.name=user", "-c", "user.email=user@example.com"}, args...)...)
+	out, err := git.New(r.dir).Output(r.Bounded(), append([]string{"-c", "user.name=user", "-c", "user.email=user@example.com"}, args...)...)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -76,13 +76,13 @@ func filter(s *escape.Suite) {
 	r.runInside(`echo '*.txt filter=user' >.gitattributes; echo more >more.txt; git add -A; git commit -qm more; echo undone >undone.txt`)
 	tip := r.importRun().Tip
 	again, err := r.repo.Add(s.Bounded(), worktree.Spec{
-		Run:      "attack-verify",
-		Of:       "attack",
-		Key:      "attack",
-		Base:     worktree.Base{Commit: tip, Name: r.base.Name},
-		From:     r.base.Commit,
-		Private:  true,
-		Detached: true,
+		Run:        "attack-verify",
+		ParentRun:  "attack",
+		Key:        "attack",
+		Base:       worktree.Base{Commit: tip, Name: r.base.Name},
+		FilterBase: r.base.Commit,
+		Private:    true,
+		Detached:   true,
 	})
 	if err != nil {
 		s.Fatal(err)

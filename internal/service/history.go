@@ -144,8 +144,8 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	if err != nil {
 		return nil, false, err
 	}
-	g := repo.Git().Within(diffTime)
-	is := func() bool { ok, err := g.Yes(ctx, "cat-file", "-e", r.Tip+"^{commit}"); return ok && err == nil }
+	g := repo.Git().WithTimeout(diffTime)
+	is := func() bool { ok, err := g.Test(ctx, "cat-file", "-e", r.Tip+"^{commit}"); return ok && err == nil }
 	if !is() && parts.Fetch != nil { // the commits may be on another machine
 		if err := parts.Fetch(ctx, r.Branch); err != nil {
 			return nil, false, err
@@ -158,7 +158,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	if r.Verified.Tip == r.Tip { // the branch may be merged since, or the base branch deleted
 		base = cmp.Or(r.Verified.Base, base)
 	}
-	fork, err := g.Out(ctx, "merge-base", "--end-of-options", base, r.Tip)
+	fork, err := g.Output(ctx, "merge-base", "--end-of-options", base, r.Tip)
 	if err != nil {
 		return nil, false, fmt.Errorf("compare with %s: %w", base, err)
 	}

@@ -22,7 +22,7 @@ func TestDiffElsewhere(t *testing.T) {
 	far := t.TempDir()
 	out := func(dir string, args ...string) string {
 		t.Helper()
-		text, err := git.New(dir).Out(t.Context(), args...)
+		text, err := git.New(dir).Output(t.Context(), args...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,12 +102,12 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 	if err != nil || len(found) > 0 {
 		return strings.Join(found, "; "), err
 	}
-	out, err := m.Repo.Git().Out(ctx, "log", "-z", "--encoding=", "--format=%e%x1f%B", "--end-of-options", base.Commit+".."+b.Tip, "--")
+	out, err := m.Repo.Git().Output(ctx, "log", "-z", "--encoding=", "--format=%e%x1f%B", "--end-of-options", base.Commit+".."+b.Tip, "--")
 	if err != nil {
 		return "", err
 	}
 	for one := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if encoding, text, ok := strings.Cut(one, "\x1f"); ok && message.Acts(encoding, text) {
+		if encoding, text, ok := strings.Cut(one, "\x1f"); ok && message.ActsOnForge(encoding, text) {
 			return "ralph has to rewrite messages of its commits", nil
 		}
 	}

@@ -45,15 +45,15 @@ func Owner(host string) string { return fmt.Sprintf("%s/%d/%s", host, os.Getpid(
 // Take claims the record's issue. It first kills processes that a dead holder on this host has left, which may belong to another
 // clone or to a lost journal. If that fails, the claim still names the dead run, for the next try.
 func (t *Taker) Take(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
-	h := worktree.Holder{Owner: Owner(r.Host), Run: r.ID, Hash: r.Hash, Place: t.place()}
+	h := worktree.Holder{Owner: Owner(r.Host), Run: r.ID, Hash: r.Hash, StatePath: t.place()}
 	if m, ok := tracker.As[tracker.Marker](t.Run.Tracker); ok {
 		h.Mark = m.Mark(r.Key)
 	}
 	claim, err := t.Claim(ctx, r.Key, h, t.Run.ClaimTTL)
-	if err != nil || !journal.IsID(claim.Dead()) { // anyone who may push can write a claim, and a mere prefix of ids would match many runs
+	if err != nil || !journal.IsID(claim.TakenOverFrom()) { // anyone who may push can write a claim, and a mere prefix of ids would match many runs
 		return claim, err
 	}
-	if err := t.end(ctx, claim, claim.Dead()); err != nil {
+	if err := t.end(ctx, claim, claim.TakenOverFrom()); err != nil {
 		return nil, err
 	}
 	return claim, nil
@@ -73,7 +73,7 @@ func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) err
 	}
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	return errors.Join(err, claim.Leave(after, dead, t.Run.ClaimTTL))
+	return errors.Join(err, claim.Reserve(after, dead, t.Run.ClaimTTL))
 }
 
 // Find returns the pool's run with this id, or nil.

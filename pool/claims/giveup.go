@@ -17,7 +17,7 @@ func GiveUp(ctx context.Context, claim *worktree.Claim, store journal.Store, r j
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
 	if err := remove(ctx); err != nil {
-		return errors.Join(err, claim.Leave(after, r.ID, ttl))
+		return errors.Join(err, claim.Reserve(after, r.ID, ttl))
 	}
 	if r.Kind == journal.KindIssue {
 		r.Earlier = tally.Onto(r, claim.Record())
@@ -62,7 +62,7 @@ func (t *Taker) setAside(ctx context.Context, r journal.Record) error {
 			continue
 		}
 		err := tree.SetAside(ctx, errors.New("a person has given the run up"))
-		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
+		if aside, ok := errors.AsType[*worktree.SetAsideError](err); ok {
 			t.Emit(journal.Event{Kind: journal.EventWarning, Run: r.ID, Key: r.Key, Text: "work of the run is not imported; " + aside.Files()})
 		} else if err != nil {
 			return err

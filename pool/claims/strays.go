@@ -53,7 +53,7 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 		}
 		id, forget := "", false
 		switch {
-		case c.Waits && !c.Gone && c.Holder.Place == t.place():
+		case c.Deferred && !c.Gone && c.Holder.StatePath == t.place():
 			known, err := t.Find(hard, c.Holder.Run)
 			if known != nil || err != nil { // the run can continue
 				note(key, err)

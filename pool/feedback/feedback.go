@@ -117,9 +117,9 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 // Import returns an error for the agent if its commits are no result: they only look complete or, with reword, their messages
 // would act on a forge.
 func Import(got worktree.Import, reword bool) error {
-	if reword && len(got.Acting) > 0 {
+	if reword && len(got.ForgeCommands) > 0 {
 		var list []string
-		for _, c := range got.Acting {
+		for _, c := range got.ForgeCommands {
 			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
 		}
 		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, "+

@@ -168,7 +168,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	if j.Command == nil { // commits, or a merge of them, would include a half-done operation of the user's
-		if err := j.Run.Repo.Settled(hard); err != nil {
+		if err := j.Run.Repo.CheckNoOperation(hard); err != nil {
 			return run.Result{}, err
 		}
 	}
@@ -298,7 +298,7 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 			}
 			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
 				log.Warn("a run that died is not recovered yet",
-					"run", rec.ID, "error", errors.Join(err, claim.Leave(after, rec.ID, jobTTL)))
+					"run", rec.ID, "error", errors.Join(err, claim.Reserve(after, rec.ID, jobTTL)))
 				continue
 			}
 			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, Soft: soft})

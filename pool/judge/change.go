@@ -31,7 +31,7 @@ func read(ctx context.Context, repo *worktree.Repo, base, tip string) (change, e
 	fork, err := repo.Spans().Fork(ctx, base, tip)
 	if err == nil {
 		c.fork = fork
-		c.tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
+		c.tree, err = g.Output(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
 	}
 	if err != nil {
 		return c, fmt.Errorf("compare with the base: %w", err)

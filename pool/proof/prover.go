@@ -26,7 +26,7 @@ type Prover struct {
 func (p *Prover) Prove(ctx context.Context, r journal.Record, base string, share bool) (journal.Proof, error) {
 	made, err := p.prove(ctx, r, base)
 	if err == nil && share {
-		err = p.Repo.Notes().Share(ctx, r.Tip)
+		err = p.Repo.Notes().Push(ctx, r.Tip)
 	}
 	if err != nil {
 		err = fmt.Errorf("proof of %.12s: %w", r.Tip, err)
@@ -36,7 +36,7 @@ func (p *Prover) Prove(ctx context.Context, r journal.Record, base string, share
 
 func (p *Prover) prove(ctx context.Context, r journal.Record, base string) (journal.Proof, error) {
 	notes, made := p.Repo.Notes(), journal.Proof{Tip: r.Tip, Key: p.Key.String()}
-	at, err := notes.Here(ctx)
+	at, err := notes.LocalHead(ctx)
 	if err != nil {
 		return journal.Proof{}, err
 	}
@@ -50,10 +50,10 @@ func (p *Prover) prove(ctx context.Context, r journal.Record, base string) (jour
 		}
 	}
 	g, on := p.Repo.Git(), objects{commit: r.Tip}
-	if on.tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", r.Tip+"^{tree}"); err != nil {
+	if on.tree, err = g.Output(ctx, "rev-parse", "--verify", "--end-of-options", r.Tip+"^{tree}"); err != nil {
 		return journal.Proof{}, err
 	}
-	if on.base, err = g.Out(ctx, "merge-base", "--end-of-options", base, r.Tip); err != nil {
+	if on.base, err = g.Output(ctx, "merge-base", "--end-of-options", base, r.Tip); err != nil {
 		return journal.Proof{}, err
 	}
 	s := statementOf(r, on, p.Version, time.Now(), func(name string) *Log { return digest(filepath.Join(r.Dir, name)) })

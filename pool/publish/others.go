@@ -23,7 +23,7 @@ func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, age
 		return "", err
 	}
 	own := []string{""}
-	for _, i := range append([]identity.Ident{user, who.Author, who.Committer, identity.Of(nil)}, who.CoAuthors...) {
+	for _, i := range append([]identity.Ident{user, who.Author, who.Committer, identity.UserOrRalph(nil)}, who.CoAuthors...) {
 		own = append(own, i.String())
 	}
 	found, err := repo.Spans().People(ctx, base, tip)
@@ -37,7 +37,7 @@ func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, age
 		return "", err
 	}
 	for _, role := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} { // the environment may name another user than the settings
-		if at, err := repo.Git().Out(ctx, "var", role); err == nil {
+		if at, err := repo.Git().Output(ctx, "var", role); err == nil {
 			user := at[:strings.LastIndex(at, ">")+1]
 			found = slices.DeleteFunc(found, func(p span.Person) bool { return p.Name == user })
 		}

@@ -32,7 +32,7 @@ func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string
 	if err != nil || len(findings) == 0 || tree == nil {
 		return findings, err
 	}
-	now, err := tree.BaseNow(ctx)
+	now, err := tree.CurrentBase(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,5 +20,5 @@ func Unreachable(err error) bool {
 // Outage reports whether the tracker or the remote does not answer. This is temporary and not the run's fault.
 func Outage(err error) bool {
 	_, away := errors.AsType[*tracker.UnavailableError](err)
-	return away || errors.Is(err, worktree.ErrAway)
+	return away || errors.Is(err, worktree.ErrUnavailable)
 }

@@ -29,7 +29,7 @@ func templates(t tracker.Tracker) (paths []string) {
 // Template returns the repository's own request template in the commit; "" if there is none or it is too long.
 func Template(ctx context.Context, g git.Runner, commit string, t tracker.Tracker) (string, error) {
 	paths := templates(t)
-	out, err := g.Out(ctx, append([]string{"ls-tree", "-z", "--long", "--full-tree", commit, "--"}, paths...)...)
+	out, err := g.Output(ctx, append([]string{"ls-tree", "-z", "--long", "--full-tree", commit, "--"}, paths...)...)
 	if err != nil {
 		return "", fmt.Errorf("request template: %w", err)
 	}
@@ -48,7 +48,7 @@ func Template(ctx context.Context, g git.Runner, commit string, t tracker.Tracke
 	if object == "" {
 		return "", nil
 	}
-	text, err := g.Out(ctx, "cat-file", "blob", object)
+	text, err := g.Output(ctx, "cat-file", "blob", object)
 	if err != nil {
 		return "", fmt.Errorf("request template: %w", err)
 	}

@@ -19,7 +19,7 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 	if related, err := repo.Spans().Related(ctx, base.Commit, tip); err != nil || !related {
 		return err // unrelated: nothing will be moved
 	}
-	path, err := repo.Git().InTheWay(ctx, repo.Dir(), tip)
+	path, err := repo.Git().BlockingPath(ctx, repo.Dir(), tip)
 	if err != nil || path == "" {
 		return err
 	}

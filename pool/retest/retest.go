@@ -87,7 +87,7 @@ func (t *Tester) identify(ctx context.Context, base, tip string) (*journal.Retes
 	if err != nil {
 		return nil, fmt.Errorf("compare with the base: %w", err)
 	}
-	tree, err := g.Out(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
+	tree, err := g.Output(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
 	r.Base, r.Tree = fork, strings.TrimSpace(tree)
 	return r, err
 }

@@ -24,7 +24,7 @@ import (
 // prepared is the place where the run works.
 type prepared struct {
 	base      worktree.Base        // start of the work; a rebase moves it
-	there     map[string]string    // see worktree.Spec.There
+	there     map[string]string    // see worktree.Spec.RemoteTips
 	baseMoved bool                 // base is newer than at the start of this process; for reports
 	space     *workspace.Workspace // nil: no tree was made or found
 	hostFiles *workspace.Made      // files of the user's host commands
@@ -172,7 +172,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 func (x *execution) copyIn(ctx context.Context) error {
 	t := x.space.Tree
 	switch {
-	case t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0:
+	case t != nil && t.HasSandboxRun() && len(x.c.Copy)+len(x.c.Before) > 0:
 		x.events.Warn("the files of copy and before are kept from the earlier run on " + x.run.Branch)
 	case t != nil && len(x.c.Copy) > 0:
 		return t.CopyIn(ctx, x.c.Copy)
@@ -206,7 +206,7 @@ func (x *execution) runHostCommands(ctx context.Context) error {
 	if x.space.Tree == nil {
 		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
 	}
-	if err := x.makeHostFiles(ctx); err != nil || x.space.Tree.Used() {
+	if err := x.makeHostFiles(ctx); err != nil || x.space.Tree.HasSandboxRun() {
 		return err
 	}
 	return x.hostFiles.Into(ctx, x.space.Tree)
@@ -266,7 +266,7 @@ func faultOf(err error, fresh bool) *journal.Fault {
 		f.Kind = journal.FaultDirty
 	} else if publish.Unreachable(err) {
 		f.Kind = journal.FaultAway
-	} else if _, short := errors.AsType[*disk.ShortError](err); short || fresh || importer.Starved(err) { // what the machine lacks, every run lacks
+	} else if _, short := errors.AsType[*disk.ShortError](err); short || fresh || importer.IsOutOfResources(err) { // what the machine lacks, every run lacks
 		f.Kind = journal.FaultSandbox
 	}
 	return f

@@ -132,7 +132,7 @@ func (x *execution) importLast(ctx context.Context, s journal.State) (next journ
 	}
 	s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
 	person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
-	waits := w.Tree != nil && (w.Tree.Waits() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
+	waits := w.Tree != nil && (w.Tree.MayRetryImport() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
 	if waits && x.run.Kind == journal.KindIssue && !person {
 		return s, false, &deferral{error: left} // the next sweep imports it
 	}
@@ -239,7 +239,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 
 // rewriteCommits rewrites the commits to the configured author, committer and trailers, before they are checked.
 func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journal.State, error) {
-	acting := len(x.space.Last.Acting) > 0 && x.publishesOutward(s)
+	acting := len(x.space.Last.ForgeCommands) > 0 && x.publishesOutward(s)
 	if !acting && !x.space.Last.Controls && x.space.Tree.Spec().Identity.IsZero() {
 		return s, nil
 	}

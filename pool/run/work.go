@@ -271,7 +271,7 @@ func (x *execution) storeDoneTip(ctx context.Context, s *journal.State, tip stri
 // agent does not change those messages, the end of the run rewrites them.
 func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	reword := !x.askedToReword && x.run.Kind == journal.KindIssue
-	x.askedToReword = x.askedToReword || reword && len(x.space.Last.Acting) > 0
+	x.askedToReword = x.askedToReword || reword && len(x.space.Last.ForgeCommands) > 0
 	if err := feedback.Import(x.space.Last, reword); err != nil {
 		return err
 	}

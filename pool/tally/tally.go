@@ -58,7 +58,7 @@ func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
-		known.Passed = &claim.Passed{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
+		known.Passed = &claim.PushedCommits{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
 		if asked := run.Earlier.Asked; asked != nil {
 			known.Passed.Asked = asked.ID
 		}

@@ -96,7 +96,7 @@ func TestUnpublished(t *testing.T) {
 		}
 		return journal.History{r}
 	}
-	passed := worktree.ClaimRecord{Passed: &claim.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
+	passed := worktree.ClaimRecord{Passed: &claim.PushedCommits{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
 	for name, test := range map[string]struct {
 		runs  journal.History
 		known worktree.ClaimRecord

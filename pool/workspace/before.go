@@ -65,12 +65,12 @@ func (c *Config) Prepare(ctx context.Context, b Before) (*Made, error) {
 		return nil, nil
 	}
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
-		Run:      b.Run + "-before",
-		Of:       b.Run,
-		Key:      b.Key,
-		Base:     b.Base,
-		From:     b.Base.Commit,
-		Detached: true,
+		Run:        b.Run + "-before",
+		ParentRun:  b.Run,
+		Key:        b.Key,
+		Base:       b.Base,
+		FilterBase: b.Base.Commit,
+		Detached:   true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)

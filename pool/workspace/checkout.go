@@ -116,7 +116,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	}
 	defer c.Begin(id)()
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
-		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
+		Run: id, ParentRun: o.Run, Key: o.Key, Base: o.Base, FilterBase: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})
 	what := "verify"
 	if o.forReviewer {

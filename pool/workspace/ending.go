@@ -23,7 +23,7 @@ const briefLimit = 5 * time.Second
 var (
 	errEndAsked   = errors.New("ralph was asked to end")
 	errEndNow     = errors.New("ralph was asked to end at once")
-	errRemoteLate = fmt.Errorf("%w: there was no answer when the run had to end", worktree.ErrAway)
+	errRemoteLate = fmt.Errorf("%w: there was no answer when the run had to end", worktree.ErrUnavailable)
 )
 
 // forImport derives the context of an import.

@@ -38,7 +38,7 @@ func (c *Config) End(ctx context.Context, run string) error {
 		if s.Run == run {
 			unsaved = t.Unsaved()
 		}
-		if s.Of == run {
+		if s.ParentRun == run {
 			if err := c.Reap(ctx, s.Run); err != nil {
 				return err
 			}

@@ -36,12 +36,12 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayersFrom: 1}, files...)
+			repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayerMinFiles: 1}, files...)
 			config := &Config{Repo: repo, Sandboxes: native.New(native.Config{}), Log: slog.New(slog.DiscardHandler)}
 			open := func(key string, detached bool) *Workspace {
 				spec := worktree.Spec{Run: key + rand.Text(), Key: key, Base: base, Detached: detached, Private: true, Layers: config.Layers()}
-				if spec.From = base.Commit; !detached {
-					spec.Branch, spec.From = "ralph/"+key, ""
+				if spec.FilterBase = base.Commit; !detached {
+					spec.Branch, spec.FilterBase = "ralph/"+key, ""
 				}
 				tree, err := repo.Add(t.Context(), spec)
 				if err != nil || !tree.Layered() {
@@ -72,7 +72,7 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 			}
 			saved := ""
 			if w.Last.WIP != "" {
-				out, err := repo.Git().Out(t.Context(), "diff-tree", "-r", "--no-renames", "--name-status", w.Last.WIP+"^1", w.Last.WIP)
+				out, err := repo.Git().Output(t.Context(), "diff-tree", "-r", "--no-renames", "--name-status", w.Last.WIP+"^1", w.Last.WIP)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,10 +88,10 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 // Files that a newer commit has in addition to its layer leave no trace when they are removed.
 func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 	t.Parallel()
-	repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayersFrom: 1}, "a", "sub/b")
+	repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayerMinFiles: 1}, "a", "sub/b")
 	config := &Config{Repo: repo, Sandboxes: native.New(native.Config{}), Log: slog.New(slog.DiscardHandler)}
 	add := func(key string) *worktree.Tree {
-		spec := worktree.Spec{Run: key + rand.Text(), Key: key, Base: base, From: base.Commit, Detached: true, Private: true, Layers: config.Layers()}
+		spec := worktree.Spec{Run: key + rand.Text(), Key: key, Base: base, FilterBase: base.Commit, Detached: true, Private: true, Layers: config.Layers()}
 		tree, err := repo.Add(t.Context(), spec)
 		if err != nil || !tree.Layered() {
 			t.Fatal(tree, err)
@@ -99,7 +99,7 @@ func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 		return tree
 	}
 	add("first") // makes the layer
-	blob, err := repo.Git().Out(t.Context(), "rev-parse", base.Commit+":a")
+	blob, err := repo.Git().Output(t.Context(), "rev-parse", base.Commit+":a")
 	if err != nil {
 		t.Fatal(err)
 	}

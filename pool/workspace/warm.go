@@ -40,7 +40,7 @@ func (w *Workspace) findKeptSetup(ctx context.Context) {
 	s := w.Tree.Spec()
 	from := s.Base.Commit
 	if s.Detached {
-		from = s.From
+		from = s.FilterBase
 	}
 	w.keptSetup = w.c.Homes.Use(ctx, w.Tree.Start(), from, s.Detached)
 }
@@ -59,7 +59,7 @@ func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
 		}
 	}
 	list := func(names []string, flags ...string) (string, error) {
-		return w.c.Repo.Git().Out(ctx, slices.Concat([]string{"ls-tree", "--full-tree"}, flags, []string{w.Tree.Start(), "--"}, names)...)
+		return w.c.Repo.Git().Output(ctx, slices.Concat([]string{"ls-tree", "--full-tree"}, flags, []string{w.Tree.Start(), "--"}, names)...)
 	}
 	there, err := list(made, "-r", "--name-only")
 	if err != nil || there != "" {

@@ -69,7 +69,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	saved := w.Tree != nil && !w.Tree.Unsaved()
 	err := w.open(ctx)
 	if err != nil && saved && w.Tree.Unsaved() {
-		err = errors.Join(err, w.Tree.Untouched())
+		err = errors.Join(err, w.Tree.UndoSandbox())
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (w *Workspace) Import(ctx context.Context) error {
 		}
 	}
 	w.diskFullErr = nil
-	if importer.Full(err) {
+	if importer.IsDiskFull(err) {
 		w.diskFullErr, w.roomWhenFull = err, w.roomLeft()
 	}
 	if err != nil && limited.Err() != nil && (ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
@@ -254,14 +254,14 @@ func (w *Workspace) Import(ctx context.Context) error {
 const moreRoom = 1 << 20
 
 func (w *Workspace) roomLeft() int64 {
-	bytes, _ := importer.Room(w.Dir, w.c.Repo.Dir())
+	bytes, _ := importer.FreeSpace(w.Dir, w.c.Repo.Dir())
 	return bytes
 }
 
 // Starved reports whether an import failed because the machine lacks something. Commits can cause git's error, but they
 // cannot fake a full disk.
 func (w *Workspace) Starved(err error) bool {
-	if importer.Starved(err) {
+	if importer.IsOutOfResources(err) {
 		return true
 	}
 	return git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil
@@ -360,15 +360,15 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (notices []sandboxes.N
 		notices = append(notices, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
 	default:
 		err := w.Tree.Remove(ctx)
-		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
+		if aside, ok := errors.AsType[*worktree.SetAsideError](err); ok {
 			where := aside.Files()
 			if w.showCommand != "" {
 				where = fmt.Sprintf("its files are in volumes of sandbox %s; to see them: %s; %s only has the files from its start",
 					w.c.Sandboxes.Name(), w.showCommand, aside.Dir)
 			}
-			return append(notices, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, where))
+			return append(notices, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Cause, where))
 		}
-		if kept == nil || !errors.Is(err, worktree.ErrKept) {
+		if kept == nil || !errors.Is(err, worktree.ErrUnsaved) {
 			kept = cmp.Or(err, kept)
 		}
 	}

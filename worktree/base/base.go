@@ -62,7 +62,7 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 	if found != "" {
 		name = found
 	}
-	commit, err := g.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	commit, err := g.Output(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if git.Failed(err) {
 		return record.Base{}, fmt.Errorf("no branch, tag or commit is named %s; list branches with: git branch --all", git.Printable(ref))
 	}
@@ -76,7 +76,7 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 func head(ctx context.Context, g git.Runner, at git.Location) (record.Base, error) {
 	ref, err := g.Head(ctx, at.GitDir)
 	if git.ExitCode(err) == 1 {
-		if err := operation.Settled(ctx, g, at.GitDir, at.Top); err != nil { // git switches to no branch during a merge or rebase
+		if err := operation.CheckNone(ctx, g, at.GitDir, at.Top); err != nil { // git switches to no branch during a merge or rebase
 			return record.Base{}, fmt.Errorf("%w: %w", ErrNone, err)
 		}
 		return record.Base{}, fmt.Errorf("%w: no branch is checked out in %s", ErrNone, at.Top)

@@ -16,15 +16,15 @@ import (
 
 // Branch describes the branch and the saved changes of one key.
 type Branch struct {
-	Key    string
-	Name   string // short branch name; empty if only saved commits are left
-	On     string // if Name is empty: another branch that contains the saved commits
-	Tip    string // tip of the branch, or the last imported commit
-	Ahead  int    // number of commits that the base lacks
-	Merged bool   // the base has all changes of the branch, as the same or as other commits
-	WIP    string
-	Stale  bool   // WIP was saved before the branch's latest commits
-	Tree   string // path of the key's worktree, if one exists
+	Key         string
+	Name        string // short branch name; empty if only saved commits are left
+	ContainedIn string // if Name is empty: another branch that contains the saved commits
+	Tip         string // tip of the branch, or the last imported commit
+	Ahead       int    // number of commits that the base lacks
+	Merged      bool   // the base has all changes of the branch, as the same or as other commits
+	WIP         string
+	Stale       bool   // WIP was saved before the branch's latest commits
+	Tree        string // path of the key's worktree, if one exists
 }
 
 // Tip returns the tip of a key's branch. If there is none, or if it was left behind because it was checked out, Tip returns the
@@ -144,14 +144,14 @@ func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) 
 // placeSaved fills in On and Stale.
 func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
 	if b.Name == "" && b.Tip != "" && !b.Merged {
-		out, err := l.Git.Out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
+		out, err := l.Git.Output(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
 		if err != nil {
 			return err
 		}
 		for ref := range strings.Lines(out) {
 			ref = strings.TrimSuffix(ref, "\n")
 			if !strings.HasPrefix(ref, l.Names.Branches) { // a branch of ralph's own will be dropped, so it does not count
-				b.On = strings.TrimPrefix(ref, git.Heads)
+				b.ContainedIn = strings.TrimPrefix(ref, git.Heads)
 				break
 			}
 		}
@@ -159,7 +159,7 @@ func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
 	if b.WIP == "" || b.Tip == "" {
 		return nil
 	}
-	on, err := l.Git.Out(ctx, "rev-parse", "--verify", b.WIP+"^1")
+	on, err := l.Git.Output(ctx, "rev-parse", "--verify", b.WIP+"^1")
 	if err != nil || on == b.Tip {
 		return err
 	}

@@ -46,20 +46,20 @@ func (e *HeldError) Error() string {
 	if e.Operation == "" {
 		return fmt.Sprintf("branch %s is checked out in %s; free it with: git -C %s switch --detach", e.Branch, e.Dir, git.Quote(e.Dir))
 	}
-	return fmt.Sprintf("the %s of branch %s %s in %s; end it with: %s", e.Operation, e.Branch, operation.ErrUnended, e.Dir, e.Operation.End())
+	return fmt.Sprintf("the %s of branch %s %s in %s; end it with: %s", e.Operation, e.Branch, operation.ErrUnfinished, e.Dir, e.Operation.End())
 }
 
-// Unwrap returns operation.ErrUnended for an operation.
+// Unwrap returns operation.ErrUnfinished for an operation.
 func (e *HeldError) Unwrap() error {
 	if e.Operation == "" {
 		return nil
 	}
-	return operation.ErrUnended
+	return operation.ErrUnfinished
 }
 
 // List lists the checkouts of the repository, the main one first.
 func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
-	out, err := g.Out(ctx, "worktree", "list", "--porcelain", "-z")
+	out, err := g.Output(ctx, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("list worktrees: %w", err)
 	}
@@ -173,7 +173,7 @@ func begun(gitDir string) map[string]operation.Operation {
 			branches[ref] = op
 		}
 	}
-	if op := operation.In(gitDir); op == operation.Rebase {
+	if op := operation.Unfinished(gitDir); op == operation.Rebase {
 		add(read("rebase-apply/head-name"), op)
 		add(read("rebase-merge/head-name"), op)
 		for i, line := range strings.Split(read("rebase-merge/update-refs"), "\n") {

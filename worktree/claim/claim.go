@@ -88,13 +88,15 @@ func (c *Claim) Holder() Holder {
 	return c.holder
 }
 
-// Left returns the time until the claim expires without Renew, by the clock that all its machines share. It uses the wall
+// TimeLeft returns the time until the claim expires without Renew, by the clock that all its machines share. It uses the wall
 // clock, which also runs while the machine sleeps.
-func (c *Claim) Left() time.Duration { return c.Holder().Expires.Round(0).Sub(c.store.now().Round(0)) }
+func (c *Claim) TimeLeft() time.Duration {
+	return c.Holder().Expires.Round(0).Sub(c.store.now().Round(0))
+}
 
-// Dead returns the run of this host from which the claim was taken over, or "". The ralph of that run has died or hangs,
+// TakenOverFrom returns the run of this host from which the claim was taken over, or "". The ralph of that run has died or hangs,
 // and processes of it may still be running.
-func (c *Claim) Dead() string { return c.deadRun }
+func (c *Claim) TakenOverFrom() string { return c.deadRun }
 
 // Record returns the record of the issue's runs. It is zero for an issue that was never worked, and for a nil Claim.
 func (c *Claim) Record() Record {

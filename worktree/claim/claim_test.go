@@ -81,7 +81,7 @@ func TestTakeOver(t *testing.T) {
 		t.Error("an expired holder is not gone")
 	}
 	theirs, err := late.Claim(ctx, "k", yours, ttl)
-	if err != nil || theirs.Holder().Generation != 2 || theirs.Dead() != "" {
+	if err != nil || theirs.Holder().Generation != 2 || theirs.TakenOverFrom() != "" {
 		t.Fatalf("take-over: %+v, %v", theirs, err)
 	}
 	if err := mine.Renew(ctx); !errors.Is(err, ErrLost) {
@@ -96,7 +96,7 @@ func TestTakeOver(t *testing.T) {
 	// The claim of a dead process on this host is taken over at once.
 	late.self.PID++
 	again, err := late.Claim(ctx, "k", Holder{Owner: "you", Run: "r3"}, ttl)
-	if err != nil || again.Holder().Generation != 3 || again.Dead() != "r2" {
+	if err != nil || again.Holder().Generation != 3 || again.TakenOverFrom() != "r2" {
 		t.Errorf("take-over from the dead: %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestLeftClaim(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx := s.Context()
 		c := claimed(s, s.store, "run-1")
-		if err := c.Leave(ctx, "run-0", ttl); err != nil {
+		if err := c.Reserve(ctx, "run-0", ttl); err != nil {
 			s.Fatal(err)
 		}
 		if err := c.Release(ctx); err != nil {
@@ -219,7 +219,7 @@ func TestLeftClaim(t *testing.T) {
 		if _, err := s.store.Claim(ctx, "k", Holder{Owner: "x", Run: "run-0"}, ttl); !errors.Is(err, ErrTaken) {
 			s.Fatalf("a second one takes it up too: %v", err)
 		}
-		if err := again.Leave(ctx, "run-0", ttl); err != nil {
+		if err := again.Reserve(ctx, "run-0", ttl); err != nil {
 			s.Fatal(err)
 		}
 		if !s.state(s.store.later(ttl + 2*clockMargin)).Gone {
@@ -242,7 +242,7 @@ func TestLeaveUntold(t *testing.T) {
 		t.Helper()
 		c := claimed(t, s.store, "r1")
 		s.script(hook, "exit 1")
-		if err := c.Leave(ctx, "r1", time.Hour); !errors.Is(err, git.ErrDeclined) {
+		if err := c.Reserve(ctx, "r1", time.Hour); !errors.Is(err, git.ErrDeclined) {
 			t.Fatal(err)
 		}
 		if err := os.Remove(hook); err != nil {
@@ -298,11 +298,11 @@ func TestClaimOfATwinMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := again.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl)
-	if err != nil || c.Dead() != "r1" {
+	if err != nil || c.TakenOverFrom() != "r1" {
 		t.Fatalf("after the start: %+v, %v", c, err)
 	}
 	// A run that was left waits on its own machine, also after a restart.
-	if err := c.Leave(t.Context(), "r3", ttl); err != nil {
+	if err := c.Reserve(t.Context(), "r3", ttl); err != nil {
 		t.Fatal(err)
 	}
 	waits := func(s *Store) bool {
@@ -310,7 +310,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return states["k"].Waits
+		return states["k"].Deferred
 	}
 	again.store.self.Started = "1@last-boot"
 	if !waits(again.store) || waits(twin.store) {
@@ -377,7 +377,7 @@ func TestClaimThatTakesTooLong(t *testing.T) {
 		free := s.store.later(0)
 		late := s.store.later(0)
 		late.refs = slow{s.store.refs, func() { late.now = func() time.Time { return time.Now().Add(ttl/2 + time.Minute) } }}
-		if _, err := late.Claim(s.Context(), "k", Holder{Owner: "r1", Run: "r1"}, ttl); !errors.Is(err, git.ErrAway) {
+		if _, err := late.Claim(s.Context(), "k", Holder{Owner: "r1", Run: "r1"}, ttl); !errors.Is(err, git.ErrUnavailable) {
 			s.Errorf("the claim is held: %v", err)
 		}
 		claimed(s, free, "r2")

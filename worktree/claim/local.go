@@ -42,7 +42,7 @@ func (l localRefs) swap(ctx context.Context, key, old, new string, otherEdits ..
 func (localRefs) push(context.Context, git.Edit) error { return errNoRemote }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
-	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(contents)", "--", l.prefix+key)
+	out, err := l.git.Output(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(contents)", "--", l.prefix+key)
 	if git.Failed(err) { // the commit is missing
 		at, err := l.git.Refs(ctx, l.prefix+key)
 		return at[l.prefix+key], "", err
@@ -61,7 +61,7 @@ func (l localRefs) read(ctx context.Context, key string) (commit, message string
 func (l localRefs) lastMoved(key string) time.Time { return l.git.RefTime(l.prefix + key) }
 
 func (l localRefs) list(ctx context.Context) (map[string]string, error) {
-	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
+	out, err := l.git.Output(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
 	if git.Failed(err) { // a ref with a missing commit makes the command fail
 		return l.listReadable(ctx)
 	}

@@ -175,11 +175,11 @@ func TestLostAnswersAtTheEnd(t *testing.T) {
 			func(ctx context.Context, c *Claim) error { return c.Release(ctx) }, true,
 		},
 		"leave, finish": {
-			func(ctx context.Context, c *Claim) error { return c.Leave(ctx, "run-1", ttl) },
+			func(ctx context.Context, c *Claim) error { return c.Reserve(ctx, "run-1", ttl) },
 			func(ctx context.Context, c *Claim) error { return c.Finish(ctx, record) }, true,
 		},
 		"leave, release": {
-			func(ctx context.Context, c *Claim) error { return c.Leave(ctx, "run-1", ttl) },
+			func(ctx context.Context, c *Claim) error { return c.Reserve(ctx, "run-1", ttl) },
 			func(ctx context.Context, c *Claim) error { return c.Release(ctx) }, false,
 		},
 		"release twice": {
@@ -310,7 +310,7 @@ func TestClaimProperties(t *testing.T) {
 			},
 			"release": give(func(c *Claim) error { return c.Release(ctx) }),
 			"finish":  give(func(c *Claim) error { return c.Finish(ctx, c.Record()) }),
-			"leave":   give(func(c *Claim) error { return c.Leave(ctx, "later", ttl) }),
+			"leave":   give(func(c *Claim) error { return c.Reserve(ctx, "later", ttl) }),
 			"crash": func(t *rapid.T) {
 				a := pick(t)
 				dead[a.store.self.PID] = true

@@ -16,9 +16,9 @@ var errSlow = errors.New("it takes too long to push together with the claim")
 // with ErrLost or like [git.Runner.Push]. The branch moves separately, right after a renewal, if the push takes longer than
 // half of the remaining time, or if the remote cannot move several refs in one transaction.
 func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
-	shortCtx, cancel := context.WithTimeoutCause(ctx, c.Left()/2, errSlow)
+	shortCtx, cancel := context.WithTimeoutCause(ctx, c.TimeLeft()/2, errSlow)
 	err := c.publish(shortCtx, r, branch)
-	separately := errors.Is(err, git.ErrApart) || err != nil && ctx.Err() == nil && errors.Is(context.Cause(shortCtx), errSlow)
+	separately := errors.Is(err, git.ErrNotAtomic) || err != nil && ctx.Err() == nil && errors.Is(context.Cause(shortCtx), errSlow)
 	cancel()
 	if separately {
 		firstRecord := c.Record()
@@ -44,7 +44,7 @@ func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error
 		return err
 	}
 	defer c.unlockOp()
-	ctx, cancel := context.WithTimeoutCause(ctx, max(c.Left(), c.ttl/2), git.ErrRemote) // renewals wait meanwhile
+	ctx, cancel := context.WithTimeoutCause(ctx, max(c.TimeLeft(), c.ttl/2), git.ErrRemote) // renewals wait meanwhile
 	defer cancel()
 	r.Mark = c.Record().Mark
 	err := c.retry(ctx, func(at string) error {
@@ -53,7 +53,7 @@ func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error
 		}
 		return c.swapHolder(ctx, at, c.Holder(), r, branch...)
 	})
-	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrAway)) { // the push may have arrived
+	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrUnavailable)) { // the push may have arrived
 		c.setRecord(r)
 	}
 	return err

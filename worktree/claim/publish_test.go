@@ -148,7 +148,7 @@ func (d *deaf) swap(ctx context.Context, key, old, new string, also ...git.Edit)
 	err := d.refs.swap(ctx, key, old, new, also...)
 	if err == nil && len(also) > 0 && !d.lost {
 		d.lost = true
-		return git.ErrAway
+		return git.ErrUnavailable
 	}
 	return err
 }
@@ -161,9 +161,9 @@ func TestPublishWithoutAnAnswer(t *testing.T) {
 	c := claimed(t, s.store, "r1")
 	tip := s.made("work")
 	publish := func() error {
-		return c.Publish(t.Context(), Record{Passed: &Passed{Run: "r1", Tip: tip}}, git.Edit{Ref: branch, New: tip})
+		return c.Publish(t.Context(), Record{Passed: &PushedCommits{Run: "r1", Tip: tip}}, git.Edit{Ref: branch, New: tip})
 	}
-	if err := publish(); !errors.Is(err, git.ErrAway) {
+	if err := publish(); !errors.Is(err, git.ErrUnavailable) {
 		t.Fatal(err)
 	}
 	for _, then := range []func() error{func() error { return c.Renew(t.Context()) }, publish, func() error { return c.Release(t.Context()) }} {

@@ -29,10 +29,10 @@ type Holder struct {
 	Generation int       `json:"-"` // fencing number; grows with every take-over
 	Expires    time.Time `json:"expires"`
 	// Until is the expiry on the host's own clock, which nobody can set and which stands still while the machine sleeps.
-	Until time.Duration `json:"until,omitempty"`
-	Hash  string        `json:"hash"`            // hash of the frozen issue
-	Place string        `json:"place,omitempty"` // path of the run's state on the host
-	Mark  string        `json:"-"`               // mark for the record, unless it has one
+	Until     time.Duration `json:"until,omitempty"`
+	Hash      string        `json:"hash"`            // hash of the frozen issue
+	StatePath string        `json:"place,omitempty"` // path of the run's state on the host
+	Mark      string        `json:"-"`               // mark for the record, unless it has one
 }
 
 // Record describes the issue's runs so far, on all machines. All limits are checked against it.
@@ -60,7 +60,7 @@ type Record struct {
 	// Pending lists the steps that the tracker still has to be told about, in the caller's format.
 	Pending json.RawMessage `json:"pending,omitempty"`
 	// Passed describes commits that a run without an end has checked and pushed; nil if there are none.
-	Passed *Passed `json:"passed,omitempty"`
+	Passed *PushedCommits `json:"passed,omitempty"`
 	// Stopped says that a person has stopped that run, or has taken the issue away from it.
 	Stopped bool `json:"stopped,omitempty"`
 	// Mark is a text in the issue's report. By it, the claim's holder finds the report that another installation wrote. It
@@ -70,8 +70,8 @@ type Record struct {
 	Finished bool `json:"finished,omitempty"`
 }
 
-// Passed describes commits of a run that still have to be published.
-type Passed struct {
+// PushedCommits describes commits of a run that still have to be published.
+type PushedCommits struct {
 	Run     string    `json:"run"`
 	Hash    string    `json:"hash"` // hash of the issue's text in that run
 	Tip     string    `json:"tip"`

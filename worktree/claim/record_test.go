@@ -120,7 +120,7 @@ func TestRecordOutlivesItsHolder(t *testing.T) {
 		for i, give := range []func(*Claim) error{
 			func(*Claim) error { return nil }, // a crash
 			func(c *Claim) error { return c.Release(ctx) },
-			func(c *Claim) error { return c.Leave(ctx, "run-1", ttl) }, // pending steps may be done by anybody
+			func(c *Claim) error { return c.Reserve(ctx, "run-1", ttl) }, // pending steps may be done by anybody
 		} {
 			heir := claimed(s, s.store.crashed(), "run-2")
 			if got := heir.Record(); !same(got, want) {

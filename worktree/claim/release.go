@@ -47,9 +47,9 @@ func (c *Claim) release(ctx context.Context, r Record) error {
 	return nil
 }
 
-// Leave gives the claim up so that only the same run can take it within ttl. A claim with pending steps is released
+// Reserve gives the claim up so that only the same run can take it within ttl. A claim with pending steps is released
 // instead, because anybody may do those steps. Leaving a lost or released claim is not an error.
-func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error {
+func (c *Claim) Reserve(ctx context.Context, run string, ttl time.Duration) error {
 	h := c.Holder()
 	h.Run, h.PID, h.Started, h.Expires = run, 0, endedStart(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
 	var err error
@@ -85,7 +85,7 @@ func (c *Claim) giveBack(ctx context.Context, h, previousHolder Holder) error {
 	case previousHolder.Run == "" || !c.store.isOfThisMachine(previousHolder):
 		return c.Release(ctx)
 	}
-	return c.Leave(ctx, previousHolder.Run, max(c.ttl, previousHolder.Expires.Sub(c.store.now())))
+	return c.Reserve(ctx, previousHolder.Run, max(c.ttl, previousHolder.Expires.Sub(c.store.now())))
 }
 
 // giveUp swaps the claim for the document, or deletes the ref if the document is empty.

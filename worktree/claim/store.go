@@ -105,8 +105,8 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	for range maxTries {
 		err := c.swapHolder(ctx, commit, h, c.Record())
 		if err == nil {
-			if c.Left() < ttl/2 { // others could see it expired and take it before the first renewal
-				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's TTL of %s", key, git.ErrAway, ttl)
+			if c.TimeLeft() < ttl/2 { // others could see it expired and take it before the first renewal
+				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's TTL of %s", key, git.ErrUnavailable, ttl)
 				return nil, errors.Join(err, c.giveBack(context.WithoutCancel(ctx), h, previousHolder))
 			}
 			if err := s.endWait(h.Run); err != nil {
@@ -254,8 +254,8 @@ func (s *Store) write(d document) (string, error) {
 // State describes a claim as read from its ref.
 type State struct {
 	Holder Holder // zero if nobody holds the claim, or if Err is set
-	// Waits says that the holder's run waits on this host to be continued.
-	Waits bool
+	// Deferred says that the holder's run waits on this host to be continued.
+	Deferred bool
 	// Gone says that nobody holds the claim, or that its holder has certainly stopped working.
 	Gone bool
 	// Broken says that the claim is Gone and unreadable.
@@ -289,7 +289,7 @@ func (s *Store) state(key, message string) State {
 	case err != nil:
 		return State{Err: s.unreadableError(key, err)}
 	case d.Holder != nil:
-		return State{Holder: *d.Holder, Waits: hasNoProcess(*d.Holder) && s.isOfThisMachine(*d.Holder), Gone: s.hasStopped(*d.Holder), Record: d.Record}
+		return State{Holder: *d.Holder, Deferred: hasNoProcess(*d.Holder) && s.isOfThisMachine(*d.Holder), Gone: s.hasStopped(*d.Holder), Record: d.Record}
 	case d.Record.Finished:
 		return State{Gone: true, Record: d.Record, Finished: &d.Record}
 	}

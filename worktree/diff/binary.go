@@ -11,7 +11,7 @@ import (
 // Binary lists the paths whose changes git does not show, because it takes a content for data. revisions are those of git diff.
 func Binary(ctx context.Context, g git.Runner, revisions ...string) (paths []string, err error) {
 	args := append([]string{"diff", "--numstat", "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options"}, revisions...)
-	out, err := g.WithMemory(git.AgentMemory).Out(ctx, append(args, "--")...)
+	out, err := g.WithMemory(git.AgentMemory).Output(ctx, append(args, "--")...)
 	if err != nil {
 		return nil, fmt.Errorf("list binary files: %w", err)
 	}

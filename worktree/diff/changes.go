@@ -230,7 +230,7 @@ const maxPathsPerCommand = 100
 
 // readDropped compares the tip with the bases that it contains: a merge with a base can drop the base's changes.
 func (c *changes) readDropped(ctx context.Context) error {
-	out, err := c.git.Out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.commits.Tip}, c.commits.Bases...)...)
+	out, err := c.git.Output(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.commits.Tip}, c.commits.Bases...)...)
 	if failed, ok := errors.AsType[*git.Error](err); ok && failed.ExitCode == 1 {
 		out, err = strings.Join(c.commits.Bases, "\n"), nil // no common ancestor
 	}

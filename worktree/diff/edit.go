@@ -47,7 +47,7 @@ func Commit(ctx context.Context, g git.Runner, on string, edits []Edit, message 
 }
 
 func commitEdits(ctx context.Context, g git.Runner, on string, edits []Edit, message string) (string, error) {
-	if _, err := g.Out(ctx, "read-tree", on); err != nil {
+	if _, err := g.Output(ctx, "read-tree", on); err != nil {
 		return "", err
 	}
 	var info strings.Builder
@@ -67,7 +67,7 @@ func commitEdits(ctx context.Context, g git.Runner, on string, edits []Edit, mes
 	if _, err := g.Run(ctx, info.String(), "update-index", "-z", "--replace", "--index-info"); err != nil {
 		return "", err
 	}
-	tree, err := g.Out(ctx, "write-tree")
+	tree, err := g.Output(ctx, "write-tree")
 	if err != nil {
 		return "", err
 	}

@@ -33,7 +33,7 @@ func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) 
 
 func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...string) ([]File, error) {
 	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv"}, renames...)
-	out, err := g.WithMemory(git.AgentMemory).Out(ctx, append(args, "--end-of-options", base, tip, "--")...)
+	out, err := g.WithMemory(git.AgentMemory).Output(ctx, append(args, "--end-of-options", base, tip, "--")...)
 	if err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)
 	}
@@ -42,7 +42,7 @@ func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...str
 
 // Touched lists the paths that tip's commits change since tip forked from base, with both names of a renamed file.
 func Touched(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
-	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+	out, err := g.Output(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--merge-base", "--end-of-options", base, tip, "--")
 	if err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)

@@ -72,11 +72,11 @@ func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, er
 
 // submodules returns the paths that the commit's .gitmodules names; none if that file is missing or unreadable.
 func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bool, error) {
-	here, err := g.Yes(ctx, "cat-file", "-e", commit+":.gitmodules")
+	here, err := g.Test(ctx, "cat-file", "-e", commit+":.gitmodules")
 	if err != nil || !here {
 		return nil, ctx.Err() // the file does not exist
 	}
-	out, err := g.Out(ctx, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
+	out, err := g.Output(ctx, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
 	if err != nil {
 		return nil, ctx.Err() // the file cannot be read
 	}
@@ -91,7 +91,7 @@ func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bo
 
 // Same reports whether two commits have the same files.
 func Same(ctx context.Context, g git.Runner, a, b string) (bool, error) {
-	return g.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
+	return g.Test(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
 }
 
 // LinkCache caches the links of the last commit. It is safe for concurrent use.
@@ -101,8 +101,8 @@ type LinkCache struct {
 	links  map[string]string // guarded by mu; the map never changes
 }
 
-// Of returns [Links] of the commit. The caller must not change the map.
-func (c *LinkCache) Of(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
+// Links returns [Links] of the commit. The caller must not change the map.
+func (c *LinkCache) Links(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
 	c.mu.Lock()
 	last, links := c.commit, c.links
 	c.mu.Unlock()

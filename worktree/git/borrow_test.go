@@ -19,7 +19,7 @@ func TestBorrowing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.WithAlternate(dir).Out(t.Context(), "cat-file", "blob", blob); err != nil || got != name {
+		if got, err := r.WithAlternate(dir).Output(t.Context(), "cat-file", "blob", blob); err != nil || got != name {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}

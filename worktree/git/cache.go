@@ -23,7 +23,7 @@ type cache struct {
 
 // cachedConfig is a cached configuration.
 type cachedConfig struct {
-	settings []Located
+	settings []LocatedSetting
 	files    map[string]os.FileInfo // files that may contain settings; nil: the file does not exist
 }
 
@@ -95,7 +95,7 @@ func (g Runner) configFiles() map[string]os.FileInfo {
 }
 
 // store caches settings that were read after examining files, unless other files may contribute.
-func (k *cache) store(g Runner, settings []Located, files map[string]os.FileInfo) {
+func (k *cache) store(g Runner, settings []LocatedSetting, files map[string]os.FileInfo) {
 	if files == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (g Runner) Files(ctx context.Context, commit string) (string, error) {
 			return list, nil
 		}
 	}
-	list, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	list, err := g.Output(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
 	if err == nil && g.cache != nil && IsObject(commit) && len(list) <= maxListBytes {
 		g.cache.mu.Lock()
 		defer g.cache.mu.Unlock()

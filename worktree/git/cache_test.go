@@ -164,7 +164,7 @@ func TestKnownIdent(t *testing.T) {
 		failed := false // git must agree
 		for _, role := range []string{"AUTHOR", "COMMITTER"} {
 			strict := g.With(append(tt.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")...)
-			_, err := strict.Out(t.Context(), "var", "GIT_"+role+"_IDENT")
+			_, err := strict.Output(t.Context(), "var", "GIT_"+role+"_IDENT")
 			failed = failed || err != nil
 		}
 		if err != nil || known != tt.want || known == failed {

@@ -16,8 +16,8 @@ type Config []Setting
 // Setting is one entry of a configuration. In names listed by git, section and key are in lower case.
 type Setting struct{ Name, Value string }
 
-// Located is a setting with the absolute path of its file.
-type Located struct {
+// LocatedSetting is a setting with the absolute path of its file.
+type LocatedSetting struct {
 	Setting
 	Origin string
 }
@@ -33,7 +33,7 @@ func (g Runner) Config(ctx context.Context) (Config, error) {
 }
 
 // Settings is like [Runner.Config], with the file of each setting. The caller must not change the result.
-func (g Runner) Settings(ctx context.Context) ([]Located, error) {
+func (g Runner) Settings(ctx context.Context) ([]LocatedSetting, error) {
 	if cached := g.cache.lookup(g); cached != nil {
 		return cached.settings, nil
 	}
@@ -48,8 +48,8 @@ func (g Runner) Settings(ctx context.Context) ([]Located, error) {
 }
 
 // parseConfig parses the output of `git config --list -z --show-origin`, run in dir. A key without a value counts as true.
-func parseConfig(out, dir string) []Located {
-	settings := []Located{}
+func parseConfig(out, dir string) []LocatedSetting {
+	settings := []LocatedSetting{}
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		origin := strings.TrimPrefix(fields[i], "file:")
@@ -61,7 +61,7 @@ func parseConfig(out, dir string) []Located {
 			value = "true"
 		}
 		if name != "" {
-			settings = append(settings, Located{Setting{name, value}, origin})
+			settings = append(settings, LocatedSetting{Setting{name, value}, origin})
 		}
 	}
 	return settings

@@ -19,17 +19,17 @@ func TestDamagedIndex(t *testing.T) {
 			if err := os.WriteFile(index, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := r.Out(t.Context(), "diff-tree", "-r", "--root", "--name-only", "--no-commit-id", "HEAD"); err != nil {
+			if out, err := r.Output(t.Context(), "diff-tree", "-r", "--root", "--name-only", "--no-commit-id", "HEAD"); err != nil {
 				t.Errorf("%s, %v", out, err)
 			}
 			_, _, err := r.Status(t.Context())
 			if want := "; rebuild the index with: rm " + index + " && git -C " + r.dir + " reset"; err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			if _, err := r.Out(t.Context(), "ls-files", "diff-tree"); err == nil {
+			if _, err := r.Output(t.Context(), "ls-files", "diff-tree"); err == nil {
 				t.Error("a name is taken for the command")
 			}
-			if _, err := r.With("GIT_INDEX_FILE="+index).Out(t.Context(), "ls-files"); err == nil || strings.Contains(err.Error(), "rm ") {
+			if _, err := r.With("GIT_INDEX_FILE="+index).Output(t.Context(), "ls-files"); err == nil || strings.Contains(err.Error(), "rm ") {
 				t.Errorf("another index: %v", err)
 			}
 		})
@@ -43,7 +43,7 @@ func TestDamagedPackedRefs(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(r.dir, ".git", "packed-refs"), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := r.Out(t.Context(), "ls-tree", "HEAD")
+		_, err := r.Output(t.Context(), "ls-tree", "HEAD")
 		if err == nil || !strings.HasSuffix(err.Error(), " (delete this line from the file)") {
 			t.Error(err)
 		}

@@ -19,14 +19,14 @@ var (
 	ErrNoRemote = errors.New("there is no remote")
 	// ErrNoRepository means that a folder is not in a repository.
 	ErrNoRepository = errors.New("not in a git repository")
-	// ErrAway means that the remote does not answer, or has a temporary fault of its own. It is an ErrRemote.
-	ErrAway = fmt.Errorf("%w for now", ErrRemote)
+	// ErrUnavailable means that the remote does not answer, or has a temporary fault of its own. It is an ErrRemote.
+	ErrUnavailable = fmt.Errorf("%w for now", ErrRemote)
 	// ErrDeclined means that the remote was reached and refused the push.
 	ErrDeclined = errors.New("declined")
 	// ErrStale means that a push was refused because the remote's ref was not at the expected commit.
 	ErrStale = errors.New("not moved")
-	// ErrApart means that the remote cannot move several refs in one transaction.
-	ErrApart = errors.New("the remote cannot move several refs in one step")
+	// ErrNotAtomic means that the remote cannot move several refs in one transaction.
+	ErrNotAtomic = errors.New("the remote cannot move several refs in one step")
 )
 
 // Error is the failure of a git command.

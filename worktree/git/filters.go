@@ -41,14 +41,14 @@ func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, com
 		filtered = same
 	}
 	if filtered {
-		if _, err := g.Out(ctx, append(readTree, trusted)...); err != nil {
+		if _, err := g.Output(ctx, append(readTree, trusted)...); err != nil {
 			return fmt.Errorf("check out the files: %w", err)
 		}
 		// With one tree, git would compare the files with unfiltered content.
 		readTree = append(readTree, trusted)
 	}
 	if !filtered || commit != trusted {
-		if _, err := plain.Out(ctx, append(readTree, commit)...); err != nil {
+		if _, err := plain.Output(ctx, append(readTree, commit)...); err != nil {
 			return fmt.Errorf("check out the files: %w", err)
 		}
 	}
@@ -59,7 +59,7 @@ func (g Runner) CheckOut(ctx context.Context, config Config, index, trusted, com
 // index.
 func (g Runner) CheckOutChanges(ctx context.Context, config Config, index, commit string) error {
 	g = g.With("GIT_INDEX_FILE="+index, noSplitIndex).With(config.WithoutPrograms()...)
-	if _, err := g.Out(ctx, "read-tree", "-m", "-u", commit); err != nil {
+	if _, err := g.Output(ctx, "read-tree", "-m", "-u", commit); err != nil {
 		return fmt.Errorf("check out the files: %w", err)
 	}
 	return nil
@@ -71,7 +71,7 @@ const noSplitIndex = "GIT_CONFIG_PARAMETERS='core.splitIndex=false'"
 // sameAttributes reports whether two commits have the same files that select filters and the origin of Git LFS.
 func (g Runner) sameAttributes(ctx context.Context, a, b string) (bool, error) {
 	patterns := g.With("GIT_LITERAL_PATHSPECS=0") // otherwise git takes the patterns for two file names
-	return patterns.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
+	return patterns.Test(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
 		a, b, "--", ":(icase,glob)**/.gitattributes", ":(icase,glob)**/.lfsconfig")
 }
 
@@ -140,7 +140,7 @@ func (g Runner) Filtered(ctx context.Context, filters []string, index, from, to 
 		return ".gitattributes", err
 	}
 	defer func() { err = errors.Join(err, os.Remove(index)) }()
-	if _, err := g.With("GIT_INDEX_FILE="+index, noSplitIndex).Out(ctx, "read-tree", from); err != nil {
+	if _, err := g.With("GIT_INDEX_FILE="+index, noSplitIndex).Output(ctx, "read-tree", from); err != nil {
 		return "", err
 	}
 	paths, err := g.Run(ctx, "", "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--end-of-options", from, to, "--")

@@ -60,14 +60,14 @@ func (g Runner) With(env ...string) Runner {
 	return g
 }
 
-// In sets the working directory.
-func (g Runner) In(dir string) Runner {
+// WithDir sets the working directory.
+func (g Runner) WithDir(dir string) Runner {
 	g.dir = dir
 	return g
 }
 
-// Within sets the time limit of each command. The default is half an hour.
-func (g Runner) Within(limit time.Duration) Runner {
+// WithTimeout sets the time limit of each command. The default is half an hour.
+func (g Runner) WithTimeout(limit time.Duration) Runner {
 	g.timeout = limit
 	return g
 }
@@ -126,14 +126,14 @@ func (g Runner) Run(ctx context.Context, stdin string, args ...string) (string, 
 	return stdout.String(), err
 }
 
-// Out runs a command without input and returns its output without the final newline.
-func (g Runner) Out(ctx context.Context, args ...string) (string, error) {
+// Output runs a command without input and returns its output without the final newline.
+func (g Runner) Output(ctx context.Context, args ...string) (string, error) {
 	out, err := g.Run(ctx, "", args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// Yes runs a command whose exit status is an answer: 0 means yes, 1 no, and any other an error.
-func (g Runner) Yes(ctx context.Context, args ...string) (bool, error) {
+// Test runs a command whose exit status is an answer: 0 means yes, 1 no, and any other an error.
+func (g Runner) Test(ctx context.Context, args ...string) (bool, error) {
 	_, err := g.Run(ctx, "", args...)
 	if ExitCode(err) == 1 {
 		return false, nil
@@ -216,12 +216,12 @@ func (g Runner) Contains(ctx context.Context, outer, inner string) (bool, error)
 	if outer == inner {
 		return true, nil
 	}
-	return g.Yes(ctx, "merge-base", "--is-ancestor", inner, outer)
+	return g.Test(ctx, "merge-base", "--is-ancestor", inner, outer)
 }
 
-// Holds is like [Runner.Contains], but returns false if the inner commit does not exist here.
-func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
-	here, err := g.Yes(ctx, "cat-file", "-e", inner+"^{commit}")
+// ContainsIfPresent is like [Runner.Contains], but returns false if the inner commit does not exist here.
+func (g Runner) ContainsIfPresent(ctx context.Context, outer, inner string) (bool, error) {
+	here, err := g.Test(ctx, "cat-file", "-e", inner+"^{commit}")
 	if Failed(err) || err == nil && !here {
 		return false, nil
 	}
@@ -233,7 +233,7 @@ func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
 
 // MergeTree merges two commits without a work tree. conflicts lists the conflicting files in one line.
 func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, conflicts string, err error) {
-	out, err := g.WithMemory(AgentMemory).Out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	out, err := g.WithMemory(AgentMemory).Output(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
 	tree, names, _ := strings.Cut(out, "\x00")
 	if ExitCode(err) == 1 {
 		return "", Printable(strings.ReplaceAll(strings.Trim(names, "\x00"), "\x00", ", ")), nil

@@ -30,7 +30,7 @@ func Locate(ctx context.Context, dir string) (Location, error) {
 	} else if !info.IsDir() {
 		return Location{}, fmt.Errorf("repository: %s is not a folder", dir)
 	}
-	out, err := New(dir).Out(ctx, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
+	out, err := New(dir).Output(ctx, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
 		"--show-object-format", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
 	// Even if it fails, git prints the first lines, which identify the kind of place.
 	lines := strings.Split(out, "\n")

@@ -40,7 +40,7 @@ func (g Runner) RefsExcept(ctx context.Context, folder string) (map[string]strin
 }
 
 func (g Runner) listRefs(ctx context.Context, names ...string) (map[string]string, error) {
-	out, err := g.Out(ctx, append([]string{"for-each-ref", "--format=%(refname) %(objectname)", "--"}, names...)...)
+	out, err := g.Output(ctx, append([]string{"for-each-ref", "--format=%(refname) %(objectname)", "--"}, names...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	if ref, ok := (refFiles{g.common}).readHead(gitDir); ok && ctx.Err() == nil {
 		return ref, nil
 	}
-	return g.With("GIT_DIR="+gitDir).Out(ctx, "symbolic-ref", "--quiet", "HEAD")
+	return g.With("GIT_DIR="+gitDir).Output(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
 // MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, and with [*BlockedError].

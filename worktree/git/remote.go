@@ -17,7 +17,7 @@ const (
 
 // withTimeout sets the time limit of a command with a remote.
 func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrAway, limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrUnavailable, limit))
 }
 
 // remoteError marks the failure of a command as the remote's. Other errors, such as the end of ctx, stay unchanged.
@@ -29,7 +29,7 @@ func remoteError(remote string, err error) error {
 	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.brokenRefMessage("") != "": // this repository has a broken ref
 		return errors.New(failed.brokenRefMessage("in this repository"))
 	case isTemporary(err):
-		return fmt.Errorf("%w: %s: %w", ErrAway, remote, err)
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, remote, err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrRemote, remote, err)
 }
@@ -48,7 +48,7 @@ func (g Runner) RemoteURL(ctx context.Context, name string) (string, error) {
 	if has, err := g.HasRemote(ctx, name); err != nil || !has {
 		return "", err
 	}
-	address, err := g.Out(ctx, "remote", "get-url", "--", name)
+	address, err := g.Output(ctx, "remote", "get-url", "--", name)
 	if Failed(err) {
 		return "", nil // no such remote
 	}
@@ -61,7 +61,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 	defer cancel()
 	var out string
 	err := g.tries.do(ctx, func() (err error) {
-		out, err = g.Out(ctx, append([]string{"ls-remote", "--refs", "--quiet", "--", remote}, patterns...)...)
+		out, err = g.Output(ctx, append([]string{"ls-remote", "--refs", "--quiet", "--", remote}, patterns...)...)
 		return err
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error 
 	ctx, cancel := withTimeout(ctx, TransferTime)
 	defer cancel()
 	err := g.tries.do(ctx, func() error {
-		_, err := g.Out(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
+		_, err := g.Output(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
 			"--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--", remote}, what...)...)
 		return err
 	})
@@ -110,7 +110,7 @@ func (e *MovedError) Unwrap() error { return ErrMoved }
 func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
 	err := g.push(ctx, limit, remote, moves)
 	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Stderr, "does not support --atomic") {
-		return fmt.Errorf("%w: %w", ErrApart, err)
+		return fmt.Errorf("%w: %w", ErrNotAtomic, err)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err

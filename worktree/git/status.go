@@ -29,10 +29,10 @@ func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error)
 	return head, dirty, nil
 }
 
-// InTheWay returns a path that keeps git from updating the checkout at dir to a commit: a tracked file that both have
+// BlockingPath returns a path that keeps git from updating the checkout at dir to a commit: a tracked file that both have
 // changed, or a file at the place of a new one. It returns "" if there is none.
-func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error) {
-	g = g.In(dir)
+func (g Runner) BlockingPath(ctx context.Context, dir, commit string) (string, error) {
+	g = g.WithDir(dir)
 	names := func(args ...string) ([]string, error) {
 		out, err := g.Run(ctx, "", append([]string{
 			"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty",
@@ -75,7 +75,7 @@ func (g Runner) changedUnseen(ctx context.Context, dir string, paths []string) (
 	var ids, files []string
 	for entry := range strings.SplitSeq(index, "\x00") {
 		flags, path, _ := strings.Cut(entry, "\t")
-		if fields := strings.Fields(flags); len(fields) == 4 && Unseen(entry) && slices.Contains(paths, path) {
+		if fields := strings.Fields(flags); len(fields) == 4 && HidesChanges(entry) && slices.Contains(paths, path) {
 			if at, err := os.Lstat(filepath.Join(dir, path)); err == nil && at.Mode().IsRegular() && !strings.ContainsAny(path, "\r\n") && path[0] != '"' {
 				ids, files = append(ids, fields[2]), append(files, path)
 			}
@@ -93,5 +93,5 @@ func (g Runner) changedUnseen(ctx context.Context, dir string, paths []string) (
 	return changed, err
 }
 
-// Unseen reports whether a line of `ls-files -v` is of a file whose changes git ignores.
-func Unseen(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }
+// HidesChanges reports whether a line of `ls-files -v` is of a file whose changes git ignores.
+func HidesChanges(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }

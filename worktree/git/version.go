@@ -10,7 +10,7 @@ const oldestMajor, oldestMinor = 2, 39
 
 // CheckVersion refuses a git that is too old.
 func (g Runner) CheckVersion(ctx context.Context) error {
-	out, err := g.Out(ctx, "version")
+	out, err := g.Output(ctx, "version")
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,8 @@ type Stores struct {
 	Used   func() (map[string]bool, error) // returns the commits whose stores must stay
 }
 
-// Of returns the path of a commit's store.
-func (r Stores) Of(commit string) string { return filepath.Join(r.Dir, commit) }
+// Path returns the path of a commit's store.
+func (r Stores) Path(commit string) string { return filepath.Join(r.Dir, commit) }
 
 // packsLimit is the number of packs above which a store is repacked.
 const packsLimit = 20
@@ -36,7 +36,7 @@ const packsLimit = 20
 // Make makes the store of a commit, if possible on top of an older store. partial says that the repository is a partial
 // clone.
 func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
-	dir := r.Of(commit)
+	dir := r.Path(commit)
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (r Stores) makeStore(ctx context.Context, commit string, partial bool) (err
 		return err
 	}
 	if ancestor != "" {
-		if err := linkPacks(r.Of(ancestor), temp); err != nil {
+		if err := linkPacks(r.Path(ancestor), temp); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (r Stores) makeStore(ctx context.Context, commit string, partial bool) (err
 			return err
 		}
 	}
-	return os.Rename(temp, r.Of(commit))
+	return os.Rename(temp, r.Path(commit))
 }
 
 // findAncestor returns a store's commit that is an ancestor of commit, or "".
@@ -85,7 +85,7 @@ func (r Stores) findAncestor(ctx context.Context, commit string) (string, error)
 	stores := r.list()
 	for _, s := range stores[:min(len(stores), 3)] {
 		old := s.Name()
-		packs, err := os.ReadDir(filepath.Join(r.Of(old), "pack"))
+		packs, err := os.ReadDir(filepath.Join(r.Path(old), "pack"))
 		if err != nil || len(packs) > 2*packsLimit {
 			continue
 		}
@@ -111,7 +111,7 @@ func (r Stores) prune() error {
 	stores := r.list()
 	for _, s := range stores[min(len(stores), 2):] {
 		if !used[s.Name()] {
-			if err := os.RemoveAll(r.Of(s.Name())); err != nil {
+			if err := os.RemoveAll(r.Path(s.Name())); err != nil {
 				return err
 			}
 		}

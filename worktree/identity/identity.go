@@ -44,8 +44,8 @@ func Parse(text string) (Ident, error) {
 	return Ident{a.Name, a.Address}, nil
 }
 
-// Of returns the user's own name, or ralph's if git knows none.
-func Of(user git.Config) (i Ident) {
+// UserOrRalph returns the user's own name, or ralph's if git knows none.
+func UserOrRalph(user git.Config) (i Ident) {
 	i.Name, i.Email = user.Ident()
 	return i
 }
@@ -79,7 +79,7 @@ func (i Identity) For(user Ident) Identity {
 
 // Config returns the git configuration that makes an agent commit in this name.
 func (i Identity) Config(user git.Config) git.Config {
-	self := Of(user)
+	self := UserOrRalph(user)
 	author := cmp.Or(i.Author, self)
 	c := git.Config{{Name: "user.name", Value: author.Name}, {Name: "user.email", Value: author.Email}}
 	if who := i.For(self).Committer; who != (Ident{}) && who != author {

@@ -100,7 +100,7 @@ func (w Writer) sign(ctx context.Context, object string) (string, error) {
 		Name:  "gpg.format",
 		Value: format,
 	}, git.Setting{Name: "i18n.commitEncoding", Value: encoding})...)
-	commit, err := w.Git.With(env...).Within(signTimeout).Run(ctx, strings.ReplaceAll(text, "\x00", ""), args...)
+	commit, err := w.Git.With(env...).WithTimeout(signTimeout).Run(ctx, strings.ReplaceAll(text, "\x00", ""), args...)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrSign, err)
 	}

@@ -21,7 +21,7 @@ func User(ctx context.Context, g git.Runner) (Ident, error) {
 	if err == nil && !known {
 		err = ErrNone
 	}
-	return Of(config), err
+	return UserOrRalph(config), err
 }
 
 // Check checks that commits can be made as the identity asks: git knows the user's name where it is needed, and can sign.

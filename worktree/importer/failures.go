@@ -29,7 +29,7 @@ func IsTemporary(err error) bool {
 	if err == nil || errors.Is(err, ErrLate) {
 		return false
 	}
-	if errors.Is(err, ErrInside) || errors.Is(err, errRoom) || Starved(err) {
+	if errors.Is(err, ErrInside) || errors.Is(err, errRoom) || IsOutOfResources(err) {
 		return true
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
@@ -42,9 +42,9 @@ func IsTemporary(err error) bool {
 	return ok && strings.Contains(files.Error(), noRoom)
 }
 
-// Starved reports whether the machine lacks disk space, memory, processes or files. It only trusts errors of the system
+// IsOutOfResources reports whether the machine lacks disk space, memory, processes or files. It only trusts errors of the system
 // itself and of [MarkBaseFailure], because an agent may have written any other text.
-func Starved(err error) bool {
+func IsOutOfResources(err error) bool {
 	_, said := errors.AsType[*baseError](err)
 	return said || slices.ContainsFunc([]error{
 		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
@@ -68,7 +68,7 @@ func (e *baseError) Unwrap() error { return e.error }
 func wasKilled(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
 
 // namesShortage reports whether a program's message says that the machine lacks something. An agent may have written the
-// text; see [Starved].
+// text; see [IsOutOfResources].
 func namesShortage(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
@@ -155,5 +155,5 @@ func (f *Failures) SetPermanent(err error) {
 // IsPermanent reports whether another import would fail as well.
 func (f Failures) IsPermanent() bool { return f.Count >= setAsideAfter }
 
-// Waits reports whether another import may succeed later although nobody changes the work.
-func (f Failures) Waits() bool { return !f.IsPermanent() && !f.Waiting.IsZero() }
+// MayRetry reports whether another import may succeed later although nobody changes the work.
+func (f Failures) MayRetry() bool { return !f.IsPermanent() && !f.Waiting.IsZero() }

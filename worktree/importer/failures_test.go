@@ -89,8 +89,8 @@ func TestFailures(t *testing.T) {
 		for _, s := range tt.steps {
 			f.Add(s.err, begin.Add(s.after))
 		}
-		if f.Waits() != tt.waits || f.IsPermanent() != tt.over {
-			t.Errorf("%s: waits %v, over %v: %+v", name, f.Waits(), f.IsPermanent(), f)
+		if f.MayRetry() != tt.waits || f.IsPermanent() != tt.over {
+			t.Errorf("%s: waits %v, over %v: %+v", name, f.MayRetry(), f.IsPermanent(), f)
 		}
 	}
 }

@@ -47,9 +47,9 @@ func (c Caps) WithDefaults() Caps {
 	}
 }
 
-// Now returns the caps with their defaults, lowered to the free disk space at the places that an import writes to. For an
+// WithinFreeSpace returns the caps with their defaults, lowered to the free disk space at the places that an import writes to. For an
 // agent on the host (host), which has the user's rights, only the space is a limit.
-func (c Caps) Now(host bool, places ...string) Caps {
+func (c Caps) WithinFreeSpace(host bool, places ...string) Caps {
 	c = c.WithDefaults()
 	if host {
 		c = Caps{
@@ -62,7 +62,7 @@ func (c Caps) Now(host bool, places ...string) Caps {
 			PathBytes: 1 << 50,
 		}
 	}
-	bytes, _ := Room(places...)
+	bytes, _ := FreeSpace(places...)
 	c.Size = min(c.Size, bytes)
 	c.Blob = min(c.Blob, c.Size)
 	return c
@@ -75,7 +75,7 @@ const ChangesEnv = "RALPH_CHANGES"
 //go:embed inside.sh
 var script string
 
-// Values of Script.What.
+// Values of Script.Scope.
 const (
 	All     = "all"
 	Branch  = "branch"  // no commits outside of the branch
@@ -85,7 +85,7 @@ const (
 
 // Script describes the command that runs in the sandbox.
 type Script struct {
-	What   string   // All, Branch, Commits or Files
+	Scope  string   // All, Branch, Commits or Files
 	Refuse []string // IDs of contents; files with such content are not saved
 	GitDir string   // the private repository
 	Branch string   // its branch
@@ -105,7 +105,7 @@ func (s Script) Argv() []string {
 		sparse = "yes"
 	}
 	argv := []string{
-		"/bin/sh", "-c", script, "ralph-import", s.What, strings.Join(s.Refuse, "\n"), s.GitDir, s.Branch,
+		"/bin/sh", "-c", script, "ralph-import", s.Scope, strings.Join(s.Refuse, "\n"), s.GitDir, s.Branch,
 		s.Last, strconv.FormatInt(s.Blob, 10), strconv.Itoa(s.Files), sparse, strconv.Itoa(s.Depth),
 		strconv.Itoa(len(s.Given)),
 	}

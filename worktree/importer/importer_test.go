@@ -114,7 +114,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	objects, base := given(t)
 	now := time.Now()
-	out, err := git.New(t.TempDir()).With("GIT_DIR="+filepath.Dir(objects)).Out(t.Context(), "rev-parse", base+"^{tree}")
+	out, err := git.New(t.TempDir()).With("GIT_DIR="+filepath.Dir(objects)).Output(t.Context(), "rev-parse", base+"^{tree}")
 	if err != nil {
 		t.Fatal(err)
 	}

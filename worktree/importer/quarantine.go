@@ -149,13 +149,13 @@ func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 	}
 	for _, id := range q.Others {
 		if _, ok := c.commits[id]; !ok {
-			if kind, err := q.git.Out(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
+			if kind, err := q.git.Output(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
 				return errors.Join(fmt.Errorf("commit %s is not in the pack", git.Short(id)), context.Cause(ctx))
 			}
 		}
 	}
 	if _, ok := c.trees[rawID(q.Tree)]; !ok && q.Tree != "" {
-		kind, err := q.git.Out(ctx, "cat-file", "-t", q.Tree)
+		kind, err := q.git.Output(ctx, "cat-file", "-t", q.Tree)
 		if err != nil || kind != "tree" {
 			return errors.Join(fmt.Errorf("the files' tree %s is not in the pack", git.Short(q.Tree)), context.Cause(ctx))
 		}

@@ -22,7 +22,7 @@ func TestScriptWithoutProgram(t *testing.T) {
 		}
 	}
 	objects, tip := given(t)
-	argv := Script{What: All, GitDir: filepath.Dir(objects), Branch: "main", Last: tip, Blob: 1 << 20, Files: 10, Depth: 10}.Argv()
+	argv := Script{Scope: All, GitDir: filepath.Dir(objects), Branch: "main", Last: tip, Blob: 1 << 20, Files: 10, Depth: 10}.Argv()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + bin}
 	out, err := cmd.CombinedOutput()

@@ -13,7 +13,7 @@ import (
 // FindHead finds the commit of a worktree's HEAD if git status cannot: by name, or else as the newest commit in HEAD's log,
 // which remains if an agent deletes its current branch.
 func FindHead(ctx context.Context, g git.Runner, gitDir string) (string, error) {
-	head, err := g.Out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	head, err := g.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if !git.Failed(err) {
 		return head, err
 	}
@@ -28,7 +28,7 @@ func FindHead(ctx context.Context, g git.Runner, gitDir string) (string, error) 
 			continue
 		}
 		tried++
-		ok, err := g.Yes(ctx, "cat-file", "-e", string(fields[1])+"^{commit}")
+		ok, err := g.Test(ctx, "cat-file", "-e", string(fields[1])+"^{commit}")
 		if err != nil && !git.Failed(err) {
 			return "", err
 		}

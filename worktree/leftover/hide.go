@@ -11,24 +11,24 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// ErrKept means that removing would destroy commits or changes that are not imported.
-var ErrKept = errors.New("not imported")
+// ErrUnsaved means that removing would destroy commits or changes that are not imported.
+var ErrUnsaved = errors.New("not imported")
 
-// AsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrKept].
-type AsideError struct {
-	Why  string // error of the last import
-	Dir  string // folder with the files; ralph never deletes it
-	Over string // commit from which the files in Dir differ; empty: Dir has all files
+// SetAsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrUnsaved].
+type SetAsideError struct {
+	Cause      string // error of the last import
+	Dir        string // folder with the files; ralph never deletes it
+	BaseCommit string // commit from which the files in Dir differ; empty: Dir has all files
 }
 
-func (e *AsideError) Error() string { return ErrKept.Error() + ": " + e.Why + "; " + e.Files() }
+func (e *SetAsideError) Error() string { return ErrUnsaved.Error() + ": " + e.Cause + "; " + e.Files() }
 
-func (e *AsideError) Unwrap() error { return ErrKept }
+func (e *SetAsideError) Unwrap() error { return ErrUnsaved }
 
 // Files describes the place of the files, for people.
-func (e *AsideError) Files() string {
-	if e.Over != "" {
-		return "its files that differ from " + e.Over + " are in " + e.Dir
+func (e *SetAsideError) Files() string {
+	if e.BaseCommit != "" {
+		return "its files that differ from " + e.BaseCommit + " are in " + e.Dir
 	}
 	return "its files are in " + e.Dir
 }

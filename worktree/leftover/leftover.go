@@ -25,14 +25,14 @@ import (
 type Kind string
 
 const (
-	Lock      Kind = "stale ref lock"                   // on one of ralph's refs, from a killed git
-	Ref       Kind = "broken ref"                       // one of ralph's refs points to no commit, or to one with missing objects
-	Checkout  Kind = "worktree entry without a folder"  // git refuses to check out its branch elsewhere
-	Elsewhere Kind = "worktree of another state folder" // its branch cannot be checked out here
-	Record    Kind = "unreadable worktree record"       // its worktree is unknown
-	Stray     Kind = "worktree without a record"        // the record was lost, and the run's files are left
-	Temp      Kind = "temporary files of a dead ralph"  // in the state folder
-	Trash     Kind = "removed worktree still on disk"   // it is being deleted, or a part of it could not be deleted
+	Lock           Kind = "stale ref lock"                   // on one of ralph's refs, from a killed git
+	Ref            Kind = "broken ref"                       // one of ralph's refs points to no commit, or to one with missing objects
+	Checkout       Kind = "worktree entry without a folder"  // git refuses to check out its branch elsewhere
+	KindOtherState Kind = "worktree of another state folder" // its branch cannot be checked out here
+	Record         Kind = "unreadable worktree record"       // its worktree is unknown
+	Stray          Kind = "worktree without a record"        // the record was lost, and the run's files are left
+	Temp           Kind = "temporary files of a dead ralph"  // in the state folder
+	Trash          Kind = "removed worktree still on disk"   // it is being deleted, or a part of it could not be deleted
 )
 
 // Leftover is one thing that was left.
@@ -129,7 +129,7 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.isOld(entry) && !hasLiveRun(ctx, entry) {
 				key := KeyOf(d.Name())
 				all = append(all, Leftover{
-					Kind: Elsewhere, Where: folder, Detail: describeBranch(entry), Key: key,
+					Kind: KindOtherState, Where: folder, Detail: describeBranch(entry), Key: key,
 					Remove: func(ctx context.Context) (string, error) {
 						return "its files stay there; git does not list it as a worktree any more", s.RemoveEntry(ctx, entry, key)
 					},
@@ -215,7 +215,7 @@ func (s Scope) KeepHead(ctx context.Context, entry, key string) error {
 	if err != nil || there[head] == "" {
 		return err
 	}
-	on, err := s.Git.Out(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", head)
+	on, err := s.Git.Output(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", head)
 	if err != nil || on != "" {
 		return err
 	}

@@ -50,7 +50,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	}
 	// Git reads all its worktree entries here. It fails at an incomplete one, for example during a prune of the user's.
 	for try := 1; ; try++ {
-		_, err := g.Out(ctx, args...)
+		_, err := g.Output(ctx, args...)
 		if !git.Failed(err) || try == maxTries {
 			return err
 		}

@@ -24,7 +24,7 @@ func newRepo(t *testing.T) (g git.Runner, run func(args ...string) string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	run = func(args ...string) string {
-		out, err := g.Out(t.Context(), args...)
+		out, err := g.Output(t.Context(), args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestMake(t *testing.T) {
 			if err != nil || len(all) != 3 || all[1].Dir != ours.Dir || all[1].Reason != "why" || (all[1].Branch != ours.Head) != c.detached {
 				t.Errorf("git lists %+v, %v", all, err)
 			}
-			if out, err := g.Pin(ours.GitDir, g.Common(), ours.Dir).Out(t.Context(), "status", "--porcelain"); err != nil || out != "" {
+			if out, err := g.Pin(ours.GitDir, g.Common(), ours.Dir).Output(t.Context(), "status", "--porcelain"); err != nil || out != "" {
 				t.Errorf("git says %q, %v", out, err)
 			}
 		})
@@ -129,7 +129,7 @@ func TestRebased(t *testing.T) {
 	t.Parallel()
 	g, run := newRepo(t)
 	run("commit", "-q", "--allow-empty", "-m", "second")
-	if _, err := g.Out(t.Context(), "rebase", "-q", "--exec", "false", "--keep-empty", "HEAD~1"); err == nil {
+	if _, err := g.Output(t.Context(), "rebase", "-q", "--exec", "false", "--keep-empty", "HEAD~1"); err == nil {
 		t.Fatal("the rebase has ended")
 	}
 	l := Link{filepath.Join(t.TempDir(), "ours"), filepath.Join(g.Common(), "worktrees", "ours"), git.Heads + "main", "why"}

@@ -10,7 +10,7 @@ import (
 
 // Untracked lists the untracked files and folders of a checkout, including ignored ones, and the folders of submodules.
 func Untracked(ctx context.Context, g git.Runner) ([]string, error) {
-	out, err := g.Out(ctx, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
+	out, err := g.Output(ctx, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
 	if err != nil {
 		return nil, fmt.Errorf("list untracked files: %w", err)
 	}
@@ -20,7 +20,7 @@ func Untracked(ctx context.Context, g git.Runner) ([]string, error) {
 			paths = append(paths, path)
 		}
 	}
-	if out, err = g.Out(ctx, "ls-files", "-z", "--stage"); err != nil {
+	if out, err = g.Output(ctx, "ls-files", "-z", "--stage"); err != nil {
 		return nil, fmt.Errorf("list submodules: %w", err)
 	}
 	for entry := range strings.SplitSeq(out, "\x00") {

@@ -41,12 +41,12 @@ type Repo struct {
 	Checkouts func(context.Context) ([]checkout.Checkout, error)
 }
 
-// Into merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then it
+// MergeInto merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then it
 // moves the branch from exactly b.Commit, together with its checkout, if there is one. It changes nothing if files of the
 // checkout are in the way (ErrDirty), a changed file goes through a filter there (ErrFiltered), there is a conflict
 // (ErrConflict), or the branch has moved (git.ErrMoved). The message is neutralized, so that it does not act on a forge. A
 // tip that the branch already contains is not an error.
-func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
+func (r Repo) MergeInto(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
 	switch {
 	case !strings.HasPrefix(b.Ref, git.Heads):
 		err = fmt.Errorf("%w: it is not a branch of this repository", base.ErrNone)
@@ -182,7 +182,7 @@ func (r Repo) advance(ctx context.Context, place checkout.Checkout, b record.Bas
 			ErrFiltered, git.Printable(path), dir, git.Quote(dir), tip)
 	}
 	g = g.With(safe...)
-	_, err = g.Out(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
+	_, err = g.Output(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
 		"--no-verify-signatures", commit)
 	if err == nil {
 		return nil
@@ -194,7 +194,7 @@ func (r Repo) advance(ctx context.Context, place checkout.Checkout, b record.Bas
 	if at == commit {
 		return nil
 	}
-	if path, lookErr := g.InTheWay(ctx, dir, commit); lookErr == nil && path != "" {
+	if path, lookErr := g.BlockingPath(ctx, dir, commit); lookErr == nil && path != "" {
 		return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them, then: git -C %s merge %s",
 			ErrDirty, dir, path, git.Quote(dir), tip)
 	}

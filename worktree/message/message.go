@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Acts reports whether [Edit.Apply] would rewrite a commit with this encoding and message because a forge would act on it.
-func Acts(encoding, message string) bool {
+// ActsOnForge reports whether [Edit.Apply] would rewrite a commit with this encoding and message because a forge would act on it.
+func ActsOnForge(encoding, message string) bool {
 	header := ""
 	if encoding != "" {
 		header = encodingField + encoding

@@ -20,7 +20,7 @@ func TestJoinOfManyLocalNotes(t *testing.T) {
 		if err := step.s.Add(t.Context(), step.commit, "shared"); err != nil {
 			t.Fatal(err)
 		}
-		if err := step.s.Share(t.Context(), step.commit); err != nil {
+		if err := step.s.Push(t.Context(), step.commit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestJoinOfManyLocalNotes(t *testing.T) {
 	if err := a.Add(t.Context(), third, "third"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Share(t.Context(), third); err != nil {
+	if err := a.Push(t.Context(), third); err != nil {
 		t.Fatal(err)
 	}
 	a.want(a.here(second), "shared")

@@ -44,15 +44,15 @@ type Store struct {
 	Remote    string     // name of the remote; empty: none
 }
 
-// Here returns the commit of this repository's notes, for [Store.Read]; empty if there are none.
-func (s Store) Here(ctx context.Context) (string, error) {
+// LocalHead returns the commit of this repository's notes, for [Store.Read]; empty if there are none.
+func (s Store) LocalHead(ctx context.Context) (string, error) {
 	refs, err := s.Git.Refs(ctx, Ref)
 	return refs[Ref], err
 }
 
-// There returns the commit of the remote's notes, and the commits of other refs of the remote; both may be empty. It
+// RemoteHead returns the commit of the remote's notes, and the commits of other refs of the remote; both may be empty. It
 // fetches the notes and moves no ref.
-func (s Store) There(ctx context.Context, others ...string) (notes string, at map[string]string, err error) {
+func (s Store) RemoteHead(ctx context.Context, others ...string) (notes string, at map[string]string, err error) {
 	if s.Remote == "" {
 		return "", nil, nil
 	}
@@ -61,7 +61,7 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 		if err != nil || at[Ref] == "" {
 			return "", at, err
 		}
-		err = s.Bring(ctx, at[Ref])
+		err = s.FetchCommit(ctx, at[Ref])
 		if err == nil {
 			return at[Ref], at, nil
 		}
@@ -73,13 +73,13 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 	return "", nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, Ref)
 }
 
-// Bring fetches a commit of a remote ref unless all its objects are here. It checks all objects, because another process
+// FetchCommit fetches a commit of a remote ref unless all its objects are here. It checks all objects, because another process
 // that is fetching may have stored the commit before its files. It moves no ref.
-func (s Store) Bring(ctx context.Context, commit string) error {
+func (s Store) FetchCommit(ctx context.Context, commit string) error {
 	if !git.IsObject(commit) {
 		return fmt.Errorf("%q is not the full name of an object", commit)
 	}
-	here, err := s.Git.Yes(ctx, "rev-list", "--objects", "--quiet", commit, "--not", "--all")
+	here, err := s.Git.Test(ctx, "rev-list", "--objects", "--quiet", commit, "--not", "--all")
 	if here || err != nil && !git.Failed(err) {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
 // Add adds a line to the commit's note, unless the note has it.
 func (s Store) Add(ctx context.Context, commit, line string) error {
 	for range maxTries {
-		old, err := s.Here(ctx)
+		old, err := s.LocalHead(ctx)
 		if err != nil {
 			return err
 		}
@@ -152,17 +152,17 @@ func (s Store) moveRef(ctx context.Context, old, new string) error {
 	return s.Git.MoveRefs(ctx, git.Edit{Ref: Ref, Old: old, New: new})
 }
 
-// Share pushes the commit's note and no other: notes of commits that stay here, or went to another remote, do not belong on
+// Push pushes the commit's note and no other: notes of commits that stay here, or went to another remote, do not belong on
 // this remote. This repository gets all notes of the remote. Share fails with git.ErrDeclined if the remote refuses the
 // note, and wraps git.ErrRemote if it cannot be reached. Without a remote it does nothing.
-func (s Store) Share(ctx context.Context, commit string) error {
+func (s Store) Push(ctx context.Context, commit string) error {
 	unmoved := 0 // pushes that were refused although nobody else has moved the ref
 	for range maxTries {
-		localNotes, err := s.Here(ctx)
+		localNotes, err := s.LocalHead(ctx)
 		if err != nil || localNotes == "" || s.Remote == "" {
 			return err
 		}
-		remoteNotes, _, err := s.There(ctx)
+		remoteNotes, _, err := s.RemoteHead(ctx)
 		if err != nil {
 			return err
 		}
@@ -225,13 +225,13 @@ func (s Store) joinNotes(ctx context.Context, localNotes, remoteNotes string) (s
 	}
 	// Add the remote's notes since the last join to those here. The first time, add the local notes to the remote's.
 	onto, from := localNotes, remoteNotes
-	since, err := s.Git.Out(ctx, "merge-base", localNotes, remoteNotes)
+	since, err := s.Git.Output(ctx, "merge-base", localNotes, remoteNotes)
 	if git.ExitCode(err) == 1 {
 		onto, from, since = remoteNotes, localNotes, remoteNotes
 	} else if err != nil {
 		return "", err
 	}
-	out, err := s.Git.Out(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AM", "--end-of-options", since, from)
+	out, err := s.Git.Output(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AM", "--end-of-options", since, from)
 	if err != nil {
 		return "", err
 	}
@@ -316,7 +316,7 @@ func (s Store) list(ctx context.Context, tree string) (all entries, err error) {
 	if tree == "" {
 		return nil, nil
 	}
-	out, err := s.Git.Out(ctx, "ls-tree", "-z", "--end-of-options", tree)
+	out, err := s.Git.Output(ctx, "ls-tree", "-z", "--end-of-options", tree)
 	for line := range strings.SplitSeq(out, "\x00") {
 		head, name, ok := strings.Cut(line, "\t")
 		if fields := strings.Fields(head); ok && len(fields) == 3 {

@@ -77,13 +77,13 @@ func (s *site) commit() string {
 // here returns the note in this repository, there the one on the remote.
 func (s *site) here(commit string) []string {
 	s.Helper()
-	at, err := s.Here(s.Context())
+	at, err := s.LocalHead(s.Context())
 	return s.read(at, commit, err)
 }
 
 func (s *site) there(commit string) []string {
 	s.Helper()
-	at, _, err := s.There(s.Context())
+	at, _, err := s.RemoteHead(s.Context())
 	return s.read(at, commit, err)
 }
 
@@ -155,7 +155,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 			line := fmt.Sprintf("clone %d line %d", i, n)
 			all = append(all, line)
 			wait.Go(func() {
-				if err := errors.Join(c.Add(t.Context(), tip, line), c.Share(t.Context(), tip)); err != nil {
+				if err := errors.Join(c.Add(t.Context(), tip, line), c.Push(t.Context(), tip)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -166,7 +166,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	if err := s.Add(t.Context(), tip, "last"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Share(t.Context(), tip); err != nil {
+	if err := s.Push(t.Context(), tip); err != nil {
 		t.Fatal(err)
 	}
 	s.want(s.here(tip), append(all, "last")...)
@@ -180,10 +180,10 @@ func TestHalfFetched(t *testing.T) {
 	tip := s.commit()
 	s.git("push", "-q", "origin", "main")
 	c := s.clone()
-	if err := errors.Join(s.Add(t.Context(), tip, "line"), s.Share(t.Context(), tip), c.Add(t.Context(), tip, "other")); err != nil {
+	if err := errors.Join(s.Add(t.Context(), tip, "line"), s.Push(t.Context(), tip), c.Add(t.Context(), tip, "other")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := s.Git.Out(t.Context(), "cat-file", "commit", Ref)
+	text, err := s.Git.Output(t.Context(), "cat-file", "commit", Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestHalfFetched(t *testing.T) {
 	if err != nil || half != s.git("rev-parse", Ref) {
 		t.Fatalf("%s, %v", half, err)
 	}
-	if err := c.Share(t.Context(), tip); err != nil {
+	if err := c.Push(t.Context(), tip); err != nil {
 		t.Fatal(err)
 	}
 	s.want(c.here(tip), "line", "other")
@@ -217,7 +217,7 @@ func TestJoin(t *testing.T) {
 		at     *site
 		commit string
 	}{{s, a}, {s, b}, {other, b}, {s, b}} {
-		if err := share.at.Share(t.Context(), share.commit); err != nil {
+		if err := share.at.Push(t.Context(), share.commit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestShareSendsOneNote(t *testing.T) {
 		}
 	}
 	for _, commit := range []string{goes, later} {
-		if err := s.Share(t.Context(), commit); err != nil {
+		if err := s.Push(t.Context(), commit); err != nil {
 			t.Fatal(err)
 		}
 		s.want(s.there(commit), "on "+commit)
@@ -264,7 +264,7 @@ func TestDeclined(t *testing.T) {
 	if err := s.Add(t.Context(), tip, "line"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Share(t.Context(), tip); !errors.Is(err, git.ErrDeclined) {
+	if err := s.Push(t.Context(), tip); !errors.Is(err, git.ErrDeclined) {
 		t.Errorf("the error is %v", err)
 	}
 	s.want(s.here(tip), "line")
@@ -282,7 +282,7 @@ func TestTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.git("notes", "--ref=ralph", "add", "-F", large, tip)
-	at, err := s.Here(t.Context())
+	at, err := s.LocalHead(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ const (
 	Conflict   Operation = "conflict"
 )
 
-// In returns the unfinished operation in the git directory of a checkout, or "". It tests for a rebase before the
+// Unfinished returns the unfinished operation in the git directory of a checkout, or "". It tests for a rebase before the
 // cherry-picks that a rebase consists of.
-func In(gitDir string) Operation {
+func Unfinished(gitDir string) Operation {
 	for _, state := range []struct {
 		file string
 		op   Operation
@@ -50,20 +50,20 @@ func In(gitDir string) Operation {
 	return CherryPick // a cherry-pick of several commits, between two of them
 }
 
-// ErrUnended means that an operation in a checkout has begun and not ended.
-var ErrUnended = errors.New("a git operation is in progress")
+// ErrUnfinished means that an operation in a checkout has begun and not ended.
+var ErrUnfinished = errors.New("a git operation is in progress")
 
-// unendedError says which operation is in progress, and is an ErrUnended.
-type unendedError string
+// unfinishedError says which operation is in progress, and is an ErrUnfinished.
+type unfinishedError string
 
-func (e unendedError) Error() string { return string(e) }
+func (e unfinishedError) Error() string { return string(e) }
 
-func (unendedError) Is(target error) bool { return target == ErrUnended }
+func (unfinishedError) Is(target error) bool { return target == ErrUnfinished }
 
-// Settled fails with ErrUnended, and names the command that ends the operation, while a checkout has an unfinished
+// CheckNone fails with ErrUnfinished, and names the command that ends the operation, while a checkout has an unfinished
 // operation or a file with conflicts.
-func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
-	op := In(gitDir)
+func CheckNone(ctx context.Context, g git.Runner, gitDir, top string) error {
+	op := Unfinished(gitDir)
 	if op == "" {
 		conflicts, err := g.Run(ctx, "", "ls-files", "--unmerged", "-z")
 		if err != nil || conflicts == "" {
@@ -72,9 +72,9 @@ func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
 		op = Conflict
 	}
 	if op == Conflict {
-		return unendedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.End()))
+		return unfinishedError(fmt.Sprintf("files in %s have conflicts; end them with: %s", top, op.End()))
 	}
-	return unendedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.End()))
+	return unfinishedError(fmt.Sprintf("git %s is in progress in %s; end it with: %s", op, top, op.End()))
 }
 
 // End returns the command that ends the operation.

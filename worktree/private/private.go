@@ -22,7 +22,7 @@ type Files struct {
 	From   git.Location // the user's repository
 	Config git.Config
 	Spec   record.Spec
-	At     string   // commit of the branch
+	Commit string   // commit of the branch
 	Given  []string // object folders to borrow from
 }
 
@@ -34,9 +34,9 @@ func (f Files) Write(dir string) error {
 		}
 	}
 	head := "ref: " + refname.Branch(f.Spec.Branch) + "\n"
-	refs := map[string]string{refname.Branch(f.Spec.Branch): f.At}
+	refs := map[string]string{refname.Branch(f.Spec.Branch): f.Commit}
 	if f.Spec.Detached {
-		head, refs = f.At+"\n", map[string]string{}
+		head, refs = f.Commit+"\n", map[string]string{}
 	}
 	if base := f.Spec.Base; base.Ref != "" && refs[base.Ref] == "" {
 		refs[base.Ref] = base.Commit

@@ -21,7 +21,7 @@ func (f Files) Restore(ctx context.Context, g git.Runner, temp, dir string) erro
 	if err == nil && f.Config.Get("core.sparsecheckout") == "true" {
 		files := filepath.Join(temp, "files")
 		if err = os.Mkdir(files, 0o700); err == nil {
-			err = g.Pin(f.From.GitDir, f.From.Common, files).CheckOut(ctx, f.Config, filepath.Join(temp, "index"), "", f.At)
+			err = g.Pin(f.From.GitDir, f.From.Common, files).CheckOut(ctx, f.Config, filepath.Join(temp, "index"), "", f.Commit)
 		}
 		err = errors.Join(err, disk.RemoveAll(files))
 	}

@@ -56,8 +56,8 @@ type Record struct {
 	Earlier string `json:"earlier,omitempty"`
 	// GitDir is the worktree's entry in the repository's worktrees folder; empty for a private tree.
 	GitDir string `json:"git_dir,omitempty"`
-	// At is the commit from which the folders of a private tree were made.
-	At string `json:"at,omitempty"`
+	// FoldersCommit is the commit from which the folders of a private tree were made.
+	FoldersCommit string `json:"at,omitempty"`
 	// History is the commit of the history store that a private tree borrows from: the base's commit when the tree was
 	// made.
 	History string `json:"history,omitempty"`
@@ -68,14 +68,14 @@ type Record struct {
 	Lease string `json:"lease"` // the remote branch's commit when the tree was added or last pushed; empty: none
 	// RemoteConfig is a digest of the configuration that determines the remote's address and transport.
 	RemoteConfig string `json:"remote_config,omitempty"`
-	// Making says that git has not finished making the worktree, and nobody has worked in it.
-	Making bool `json:"making,omitempty"`
+	// Incomplete says that git has not finished making the worktree, and nobody has worked in it.
+	Incomplete bool `json:"making,omitempty"`
 	// Used says that a sandbox has been open on the tree, or that an agent has worked in it.
 	Used bool `json:"used,omitempty"`
 	// InUse says that the tree may have work that is on none of ralph's refs.
 	InUse bool `json:"in_use,omitempty"`
-	// Moving is a rebase whose refs are moving; a crash leaves it set.
-	Moving *Move `json:"moving,omitempty"`
+	// PendingRebase is a rebase whose refs are moving; a crash leaves it set.
+	PendingRebase *Rebase `json:"moving,omitempty"`
 	// Replaced is a commit in the private repository that Rebase or Finish has replaced.
 	Replaced string `json:"replaced,omitempty"`
 	// Finished is the last tip that Finish has made.
@@ -83,8 +83,8 @@ type Record struct {
 	importer.Failures
 }
 
-// Move describes the commits of the record after a rebase.
-type Move struct {
+// Rebase describes the commits of the record after a rebase.
+type Rebase struct {
 	Onto    Base   `json:"onto"`
 	Tip     string `json:"tip"`
 	Start   string `json:"start"`
@@ -190,7 +190,7 @@ func Decode(content []byte) (Record, error) {
 			return Record{}, fmt.Errorf("%q is not a commit", sha)
 		}
 	}
-	for _, sha := range []string{rec.Spec.From, rec.Lease, rec.Replaced, rec.Finished, rec.Earlier, rec.History, rec.At} {
+	for _, sha := range []string{rec.Spec.FilterBase, rec.Lease, rec.Replaced, rec.Finished, rec.Earlier, rec.History, rec.FoldersCommit} {
 		if sha != "" && !git.IsObject(sha) {
 			return Record{}, fmt.Errorf("%q is not a commit", sha)
 		}
@@ -201,7 +201,7 @@ func Decode(content []byte) (Record, error) {
 	if rec.Layer != "" && !layer.IsName(rec.Layer) {
 		return Record{}, fmt.Errorf("%q is not a layer", rec.Layer)
 	}
-	if m := rec.Moving; m != nil && (!git.IsObject(m.Tip) || !git.IsObject(m.Onto.Commit) || !git.IsObject(m.Start)) {
+	if m := rec.PendingRebase; m != nil && (!git.IsObject(m.Tip) || !git.IsObject(m.Onto.Commit) || !git.IsObject(m.Start)) {
 		return Record{}, errors.New("it names a rebase without commits")
 	}
 	for _, path := range []string{rec.GitDir, rec.Setup} {

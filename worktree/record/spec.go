@@ -39,23 +39,23 @@ type Spec struct {
 	Branch string `json:"branch"` // short branch name; default for Add, unless Detached: Repo.BranchName(Key)
 	Base   Base   `json:"base"`
 	// Fresh starts at Base even if earlier work exists, which is kept under refs/ralph/old.
-	Fresh    bool              `json:"fresh,omitempty"`
-	Without  string            `json:"without,omitempty"` // like Fresh, if the earlier work contains this commit
-	Identity identity.Identity `json:"identity,omitzero"` // names on the run's commits
+	Fresh          bool              `json:"fresh,omitempty"`
+	ExcludedCommit string            `json:"without,omitempty"` // like Fresh, if the earlier work contains this commit
+	Identity       identity.Identity `json:"identity,omitzero"` // names on the run's commits
 	// Private says that an isolating sandbox works here. The run gets its own repository with the history of base and
 	// branch. After the first call of Sandbox, the host reads nothing in its folders.
 	Private bool `json:"private,omitempty"`
 	// Detached means a throw-away checkout of Base.Commit, without a branch. Nothing is imported from it.
 	Detached bool `json:"detached,omitempty"`
-	// Of is the run that a detached tree serves, if Run is the tree's own name.
-	Of string `json:"of,omitempty"`
+	// ParentRun is the run that a detached tree serves, if Run is the tree's own name.
+	ParentRun string `json:"of,omitempty"`
 	// Layers tests whether the sandbox can show a private tree over a layer; dir is for temporary files. If it is nil or
 	// fails, the tree is a plain checkout.
 	Layers func(ctx context.Context, dir string) error `json:"-"`
-	// There has the tips that Repo.RemoteTips returned after the claim, by branch. Nil: the remote is asked.
-	There map[string]string `json:"-"`
-	// From is the base commit of a detached tree's commit: files beyond it may be an agent's. Empty: no filter runs.
-	From string `json:"from,omitempty"`
+	// RemoteTips has the tips that Repo.RemoteTips returned after the claim, by branch. Nil: the remote is asked.
+	RemoteTips map[string]string `json:"-"`
+	// FilterBase is the base commit of a detached tree's commit: files beyond it may be an agent's. Empty: no filter runs.
+	FilterBase string `json:"from,omitempty"`
 }
 
 // WithBranch returns the spec with the branch if it names none and is not Detached.
@@ -99,7 +99,7 @@ func FolderPrefix(key string) string { return key[:min(len(key), 80)] + "-" }
 // Trusted returns the base commit on whose files filters run; empty: no filter runs.
 func (s Spec) Trusted() string {
 	if s.Detached {
-		return s.From
+		return s.FilterBase
 	}
 	return s.Base.Commit
 }

@@ -18,8 +18,8 @@ type Names struct {
 	prefix   string
 }
 
-// In returns the names in a namespace, which may be empty.
-func In(namespace string) (Names, error) {
+// ForNamespace returns the names in a namespace, which may be empty.
+func ForNamespace(namespace string) (Names, error) {
 	if namespace == "" {
 		return Names{prefix: Own, Branches: git.Heads + "ralph/"}, nil
 	}
@@ -46,17 +46,17 @@ func (n Names) WIP(key string) string { return n.WIPs() + key }
 // AllOlds returns the prefix of the refs of all keys' old tips.
 func (n Names) AllOlds() string { return n.prefix + "old/" }
 
-// Olds returns the prefix of the refs of a key's old tips, which later ones do not contain.
-func (n Names) Olds(key string) string { return n.AllOlds() + key + "/" }
+// OldTipPrefix returns the prefix of the refs of a key's old tips, which later ones do not contain.
+func (n Names) OldTipPrefix(key string) string { return n.AllOlds() + key + "/" }
 
-// Old returns the ref of an old tip.
-func (n Names) Old(key, commit string) string { return n.Olds(key) + commit[:12] }
+// OldTip returns the ref of an old tip.
+func (n Names) OldTip(key, commit string) string { return n.OldTipPrefix(key) + commit[:12] }
 
 // Other returns the ref of a commit that an agent made outside of its branch.
-func (n Names) Other(key, commit string) string { return n.Olds(key) + "other-" + commit[:12] }
+func (n Names) Other(key, commit string) string { return n.OldTipPrefix(key) + "other-" + commit[:12] }
 
 // Left returns the ref that marks a branch as left at a commit behind the work ref, because it was checked out elsewhere.
-func (n Names) Left(key, commit string) string { return n.Olds(key) + "left-" + commit[:12] }
+func (n Names) Left(key, commit string) string { return n.OldTipPrefix(key) + "left-" + commit[:12] }
 
 // Claims returns the prefix of the refs of claims.
 func (n Names) Claims() string { return n.prefix + "claims/" }

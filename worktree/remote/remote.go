@@ -51,7 +51,7 @@ func Open(ctx context.Context, local git.Runner, top string, o Options) (*Remote
 	if err != nil {
 		return nil, err
 	}
-	r.RemoteGit = local.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).In(top).WithTries(&git.Tries{Sleep: o.Sleep})
+	r.RemoteGit = local.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).WithDir(top).WithTries(&git.Tries{Sleep: o.Sleep})
 	if o.Credentials == nil {
 		return r, nil
 	}
@@ -89,7 +89,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 				continue
 			}
 			tips[b] = tip
-			here, err := r.git.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
+			here, err := r.git.Test(ctx, "cat-file", "-e", tip+"^{commit}")
 			if err != nil && !git.Failed(err) {
 				return nil, err
 			}

@@ -20,7 +20,7 @@ func Merged(ctx context.Context, g git.Runner, base string, tips []string) (map[
 		if !is {
 			continue
 		}
-		from, err := g.Out(ctx, "merge-base", base, tip)
+		from, err := g.Output(ctx, "merge-base", base, tip)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ git switch -q --orphan foreign; git commit -qm "another history" --allow-empty
 git switch -q -C main base; git merge -q --no-ff -m merge merged; git merge -q --squash squashed; git commit -qm squash
 echo ours >e; git add .; git commit -qm ours`)
 	id := func(name string) string {
-		out, err := r.Git.Out(t.Context(), "rev-parse", name)
+		out, err := r.Git.Output(t.Context(), "rev-parse", name)
 		if err != nil {
 			t.Fatal(err)
 		}

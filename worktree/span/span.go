@@ -29,12 +29,12 @@ type Person struct{ Role, Name string }
 
 // Span lists the commits that are in Tip and not in Base.
 type Span struct {
-	Base, Tip string
-	Commits   []Commit            // oldest first
-	Parents   map[string][]string // parents of each of Commits
-	Acting    map[string]bool     // commits whose message would act on a forge
-	Controls  map[string]bool     // commits with control characters in message or names
-	People    []Person            // each once
+	Base, Tip     string
+	Commits       []Commit            // oldest first
+	Parents       map[string][]string // parents of each of Commits
+	ForgeCommands map[string]bool     // commits whose message would act on a forge
+	Controls      map[string]bool     // commits with control characters in message or names
+	People        []Person            // each once
 
 	named            map[Person]bool   // set of People
 	trees            map[string]string // trees of the tip and of the commits where the span begins
@@ -127,12 +127,12 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	if s, ok := r.lookup(a, b); ok && s.trees[a] != "" {
 		return true, nil
 	}
-	return r.Git.Yes(ctx, "merge-base", "--end-of-options", a, b)
+	return r.Git.Test(ctx, "merge-base", "--end-of-options", a, b)
 }
 
 // Lost reports whether base lacks a commit that tip contains. A commit that does not exist here is not lost.
 func (r *Reader) Lost(ctx context.Context, commit, base, tip string) (bool, error) {
-	if held, err := r.Git.Holds(ctx, tip, commit); err != nil || !held {
+	if held, err := r.Git.ContainsIfPresent(ctx, tip, commit); err != nil || !held {
 		return false, err
 	}
 	kept, err := r.Git.Contains(ctx, base, commit)
@@ -144,7 +144,7 @@ func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
 	if s, ok := r.lookup(base, tip); ok && s.trees[base] != "" {
 		return base, nil
 	}
-	fork, err := r.Git.Out(ctx, "merge-base", "--end-of-options", base, tip)
+	fork, err := r.Git.Output(ctx, "merge-base", "--end-of-options", base, tip)
 	return strings.TrimSpace(fork), err
 }
 
@@ -154,12 +154,12 @@ func (r *Reader) Unchanged(ctx context.Context, base, tip string) (bool, error) 
 	if s, ok := r.lookup(base, tip); ok && s.trees[base] != "" { // it forked at base
 		return s.trees[base] == s.trees[tip], nil
 	}
-	return r.Git.Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base+"..."+tip, "--")
+	return r.Git.Test(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base+"..."+tip, "--")
 }
 
 // parse parses the output of git log.
 func (s *Span) parse(r *bufio.Reader) error {
-	s.Parents, s.Acting, s.Controls, s.trees = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.Parents, s.ForgeCommands, s.Controls, s.trees = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.named = map[Person]bool{}
 	for {
 		var parts [commitFields]string // no field contains the byte that ends it
@@ -196,7 +196,7 @@ func (s *Span) addCommit(parts [commitFields]string) error {
 	s.Parents[name] = strings.Fields(parts[2])
 	s.hasOtherEncoding = s.hasOtherEncoding || parts[3] != "" && !strings.EqualFold(parts[3], "utf-8")
 	s.addPeople(parts[4], parts[5], parts[6])
-	s.Acting[name] = message.Acts(parts[3], parts[8])
+	s.ForgeCommands[name] = message.ActsOnForge(parts[3], parts[8])
 	s.Controls[name] = message.Controls(parts[3], parts[4]+" "+parts[5], parts[8])
 	return nil
 }

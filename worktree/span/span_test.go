@@ -35,7 +35,7 @@ Closes #1
 
 Reviewed-by: Eve"`)
 	s, err := r.Read(t.Context(), base, tip)
-	if err != nil || len(s.Commits) != 1 || s.Commits[0].Subject != "one" || !s.Acting[tip] || !s.Controls[tip] {
+	if err != nil || len(s.Commits) != 1 || s.Commits[0].Subject != "one" || !s.ForgeCommands[tip] || !s.Controls[tip] {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if !slices.Contains(s.People, Person{"Reviewed-by:", "Eve"}) {
@@ -88,7 +88,7 @@ func TestAnswersOfSpan(t *testing.T) {
 					t.Errorf("related %v, %v", related, err)
 				}
 				fork, err := r.Fork(t.Context(), base, tip)
-				if want, _ := r.Git.Out(t.Context(), "merge-base", base, tip); fork != want || (err != nil) == c.related {
+				if want, _ := r.Git.Output(t.Context(), "merge-base", base, tip); fork != want || (err != nil) == c.related {
 					t.Errorf("fork %s, %v", fork, err)
 				}
 				if _, err := r.Read(t.Context(), base, tip); err != nil {

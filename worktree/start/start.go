@@ -42,8 +42,8 @@ func (p Planner) Pick(ctx context.Context) (string, error) {
 		return s.Base.Commit, nil
 	}
 	merged, err := p.Git.Contains(ctx, s.Base.Commit, start)
-	if err == nil && !merged && s.Without != "" {
-		merged, err = p.Git.Holds(ctx, start, s.Without)
+	if err == nil && !merged && s.ExcludedCommit != "" {
+		merged, err = p.Git.ContainsIfPresent(ctx, start, s.ExcludedCommit)
 	}
 	if err != nil || merged {
 		return s.Base.Commit, err
@@ -57,7 +57,7 @@ func (p Planner) remoteIsNewer(ctx context.Context, local string) (bool, error) 
 	if local == "" {
 		return true, nil
 	}
-	if key := p.Spec.Key; p.Remote == p.Refs[p.Names.Work(key)] || p.Refs[p.Names.Old(key, p.Remote)] == p.Remote {
+	if key := p.Spec.Key; p.Remote == p.Refs[p.Names.Work(key)] || p.Refs[p.Names.OldTip(key, p.Remote)] == p.Remote {
 		return false, nil
 	}
 	behind, err := p.Git.Contains(ctx, local, p.Remote)
@@ -79,7 +79,7 @@ func (p Planner) Edits(ctx context.Context, start string) ([]git.Edit, error) {
 		}
 		if !contained {
 			kept[tip] = true
-			edits = append(edits, git.Edit{Ref: p.Names.Old(s.Key, tip), New: tip, Any: true})
+			edits = append(edits, git.Edit{Ref: p.Names.OldTip(s.Key, tip), New: tip, Any: true})
 		}
 	}
 	for ref, at := range refs {

@@ -103,7 +103,7 @@ func isUntracked(ctx context.Context, dir string, p git.Location) (bool, error) 
 		return false, nil
 	}
 	g := git.New(p.Top).With("GIT_LITERAL_PATHSPECS=0") // check-ignore refuses literal pathspecs
-	ignored, err := g.Yes(ctx, "check-ignore", "--quiet", "--", filepath.Join(dir, ownerFile))
+	ignored, err := g.Test(ctx, "check-ignore", "--quiet", "--", filepath.Join(dir, ownerFile))
 	return !ignored, err
 }
 
@@ -204,7 +204,7 @@ func readMark(common string) (string, error) {
 func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) {
 	mark := rand.Text()
 	if i := slices.IndexFunc(all, func(o owner) bool { return o.common == p.Common && o.mark != "" }); i >= 0 {
-		refs, err := git.New(p.Top).Out(ctx, "for-each-ref", "--count=1", "refs/ralph/")
+		refs, err := git.New(p.Top).Output(ctx, "for-each-ref", "--count=1", "refs/ralph/")
 		if err != nil {
 			return "", err
 		}

@@ -39,7 +39,7 @@ func (l remains) name() string {
 	if len(l.trees) > 0 {
 		return l.trees[0].Spec().Branch
 	}
-	return cmp.Or(l.branch.Name, l.branch.On)
+	return cmp.Or(l.branch.Name, l.branch.ContainedIn)
 }
 
 // cleaner removes what is left. A dry run reports the same results.
@@ -271,7 +271,7 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 	}
 	in := map[string]string{s.Run: c.p.SandboxName()} // sandbox names by run
 	for _, r := range runs {
-		switch of := r.ID == s.Run || r.ID == s.Of; {
+		switch of := r.ID == s.Run || r.ID == s.ParentRun; {
 		case of && !s.Detached && !r.Ended.IsZero() && !r.Unclosed && !t.Unsaved():
 			delete(in, s.Run)
 		case of:
@@ -325,17 +325,17 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 		if b.Tip != "" {
 			why += "; it was at " + screen.ShortSHA(b.Tip)
 		}
-		if b.Name == "" && b.On != "" {
-			why += "; its commits stay on branch " + b.On
+		if b.Name == "" && b.ContainedIn != "" {
+			why += "; its commits stay on branch " + b.ContainedIn
 		}
 	case nowhere && b.Name != "":
 		return keep("%s not in %s: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
-	case nowhere && b.On == "":
+	case nowhere && b.ContainedIn == "":
 		return keep("%s not in %s, on no branch: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
 	case b.WIP != "" && !b.Stale:
 		return keep("uncommitted changes saved: %s", screen.ShortSHA(b.WIP))
 	case nowhere:
-		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records are removed", b.On)
+		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records are removed", b.ContainedIn)
 	}
 	switch {
 	case b.WIP == "":

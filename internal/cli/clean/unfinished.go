@@ -59,7 +59,7 @@ func (c *cleaner) giveUp(ctx context.Context, r journal.Record, trees []*worktre
 	}
 	return claims.GiveUp(ctx, claim, c.p.Journal, r, time.Hour, func(ctx context.Context) error {
 		for _, t := range trees {
-			if s := t.Spec(); s.Run != r.ID && s.Of != r.ID {
+			if s := t.Spec(); s.Run != r.ID && s.ParentRun != r.ID {
 				continue
 			}
 			if err := c.endSandboxes(ctx, t); err != nil { // its agent may still run

@@ -38,7 +38,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	}
 	// The repository may spell the path in another case, and .ralph may be a submodule.
 	tracked := false
-	err = repo.Git().In(top).With("GIT_LITERAL_PATHSPECS=0").Lines(ctx, func(line []byte) {
+	err = repo.Git().WithDir(top).With("GIT_LITERAL_PATHSPECS=0").Lines(ctx, func(line []byte) {
 		tracked = tracked || strings.EqualFold(string(line), DotEnvFile) || strings.EqualFold(string(line), scaffold.Dir)
 	}, "ls-files", "--", ":(icase)"+scaffold.Dir)
 	if err != nil {

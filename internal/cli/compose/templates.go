@@ -87,7 +87,7 @@ func (p *Parts) inIndex(ctx context.Context, path string, text []byte) (bool, er
 	if err != nil || !filepath.IsLocal(rel) {
 		return false, nil //nolint:nilerr // on another volume
 	}
-	g, rel := p.Repo.Git().In(p.Top), filepath.ToSlash(rel)
+	g, rel := p.Repo.Git().WithDir(p.Top), filepath.ToSlash(rel)
 	has, err := g.Run(ctx, "", "rev-parse", "--verify", "--quiet", ":0:"+rel)
 	if git.Failed(err) {
 		return false, nil

@@ -155,7 +155,7 @@ func (d *doctor) base(ctx context.Context, p *compose.Parts) {
 	if err == nil {
 		err = work.PrefixFree(ctx, p)
 	}
-	if unread := p.Repo.Settled(ctx); unread != nil && !errors.Is(unread, worktree.ErrUnended) {
+	if unread := p.Repo.CheckNoOperation(ctx); unread != nil && !errors.Is(unread, worktree.ErrUnfinished) {
 		d.fail("checkout", unread.Error(), "")
 	}
 	if err != nil {

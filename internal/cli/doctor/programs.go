@@ -35,7 +35,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		if script == "" || slices.Contains(p.Copy, script) {
 			continue
 		}
-		there, err := p.Repo.Has(ctx, base.Commit, script)
+		there, err := p.Repo.HasPath(ctx, base.Commit, script)
 		_, missing := os.Stat(filepath.Join(p.Top, script))
 		switch {
 		case err != nil:
@@ -129,7 +129,7 @@ func (d *doctor) locks(ctx context.Context, p *compose.Parts) {
 		if proposal.Unlocked == "" {
 			continue
 		}
-		if ignored, err := g.Yes(ctx, "check-ignore", "--quiet", "--", "./"+proposal.Unlocked); err != nil || ignored {
+		if ignored, err := g.Test(ctx, "check-ignore", "--quiet", "--", "./"+proposal.Unlocked); err != nil || ignored {
 			continue
 		}
 		d.warn("locks", "no "+proposal.Unlocked+": each setup or gate creates one, and the agent may commit it",

@@ -87,7 +87,7 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	case errors.As(err, &invalid):
 		return &Problem{Status: Usage, Message: invalid.Error(), Problems: invalid}
 	}
-	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) || errors.Is(err, worktree.ErrNoBase) {
+	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnfinished) || errors.Is(err, git.ErrNoRemote) || errors.Is(err, worktree.ErrNoBase) {
 		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.For(err)}
 	}
 	if errors.Is(err, local.ErrNoFolder) {

@@ -69,7 +69,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	}
 	// Run no external diff and no textconv: the agent's .gitattributes could choose it.
 	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
-	if binary, err := differ.Binary(ctx, p.Repo.Git().In(p.Top), spec); err == nil {
+	if binary, err := differ.Binary(ctx, p.Repo.Git().WithDir(p.Top), spec); err == nil {
 		if hidden := slices.DeleteFunc(binary, func(file string) bool { return !ecosystem.IsSource(file) }); len(hidden) > 0 {
 			a.UI.Warn("git takes source code for data, because of its bytes: " + screen.CleanLine(strings.Join(hidden, ", ")) +
 				"; without --stat it is shown as text, like all other data")

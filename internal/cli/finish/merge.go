@@ -212,7 +212,7 @@ func conflicting(ctx context.Context, p *compose.Parts, runs []journal.Record) (
 
 // merger returns the worker that merges branches into the base.
 func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker, error) {
-	if err := p.Repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
+	if err := p.Repo.CheckNoOperation(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
 		return nil, err
 	}
 	c, err := a.PoolConfig(ctx, p)

@@ -73,7 +73,7 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 // addPlain adds a worktree for the user at a commit, with a detached HEAD. It runs no program of git's configuration, including the
 // part that only applies to the new worktree.
 func addPlain(ctx context.Context, g git.Runner, dir, commit string) error {
-	if _, err := g.Out(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
+	if _, err := g.Output(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
 		return err
 	}
 	link, err := git.ReadLinked(filepath.Join(dir, ".git"))

@@ -171,7 +171,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		// Prefer the remote's branch: this clone may have begun work that another clone finished.
 		if at := cmp.Or(places[placeThere+v.Repo.Remote()], places[placeHere]); at != "" {
 			v.commit, v.named = at, true
-			return v.Repo.Notes().Bring(ctx, at)
+			return v.Repo.Notes().FetchCommit(ctx, at)
 		}
 	}
 	if whole {
@@ -179,17 +179,17 @@ func (v *verification) find(ctx context.Context, typed string) error {
 	}
 	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.Repo.Remote() != "" {
 		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
-		_, at, err := v.Repo.Notes().There(ctx, heads...)
+		_, at, err := v.Repo.Notes().RemoteHead(ctx, heads...)
 		if err != nil {
 			return err
 		}
 		for _, head := range heads {
 			if v.commit = at[head]; v.commit != "" {
-				return v.Repo.Notes().Bring(ctx, v.commit)
+				return v.Repo.Notes().FetchCommit(ctx, v.commit)
 			}
 		}
 	}
-	out, err := v.Repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
+	out, err := v.Repo.Git().Output(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
 	if git.Failed(err) {
 		return exit.Usagef("%s is not a branch, commit, issue or request that this repository knows", typed)
 	}
@@ -212,7 +212,7 @@ func (v *verification) places(ctx context.Context, branch string) (map[string]st
 	if at := here[ref]; at != "" {
 		places[placeHere] = at
 	}
-	_, there, err := v.Repo.Notes().There(ctx, ref)
+	_, there, err := v.Repo.Notes().RemoteHead(ctx, ref)
 	if at := there[ref]; at != "" {
 		places[placeThere+v.Repo.Remote()] = at
 	}
@@ -254,11 +254,11 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 // lines returns the lines of the commit's notes, here and on the remote.
 func (v *verification) lines(ctx context.Context) ([]string, error) {
 	notes := v.Repo.Notes()
-	here, err := notes.Here(ctx)
+	here, err := notes.LocalHead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	there, _, err := notes.There(ctx)
+	there, _, err := notes.RemoteHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -272,10 +272,10 @@ func (v *verification) lines(ctx context.Context) ([]string, error) {
 
 func (v *verification) facts(ctx context.Context, p proof.Predicate) (f proof.Facts, err error) {
 	g := v.Repo.Git()
-	if f.Tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", v.commit+"^{tree}"); err != nil {
+	if f.Tree, err = g.Output(ctx, "rev-parse", "--verify", "--end-of-options", v.commit+"^{tree}"); err != nil {
 		return f, err
 	}
-	if f.Base, err = g.Holds(ctx, v.commit, p.Base.Commit); err != nil {
+	if f.Base, err = g.ContainsIfPresent(ctx, v.commit, p.Base.Commit); err != nil {
 		return f, err
 	}
 	f.Named = v.named

@@ -108,7 +108,7 @@ func For(err error) string {
 		return Remote
 	case errors.Is(err, base.ErrOwn):
 		return "git switch BRANCH, or name the base: --base BRANCH"
-	case errors.Is(err, worktree.ErrNoBase) && !errors.Is(err, worktree.ErrUnended):
+	case errors.Is(err, worktree.ErrNoBase) && !errors.Is(err, worktree.ErrUnfinished):
 		return "check a branch out with: git switch BRANCH"
 	}
 	if damaged, ok := errors.AsType[*sqlite.DamagedError](err); ok {

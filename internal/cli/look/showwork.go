@@ -87,7 +87,7 @@ func hasBranch(ctx context.Context, p *compose.Parts, name string) (bool, error)
 	if name == "" {
 		return false, nil
 	}
-	return p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", git.Heads+name)
+	return p.Repo.Git().Test(ctx, "show-ref", "--verify", "--quiet", git.Heads+name)
 }
 
 // present returns the run's issue as it is now: closed if it is gone, open if the tracker fails.
@@ -251,7 +251,7 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	}
 	w.Tip = cmp.Or(w.Tip, last.Tip)
 	if w.Tip != "" && w.Ahead == 0 && !w.Running {
-		if w.Merged, err = p.Repo.Git().Holds(ctx, w.Begin, w.Tip); err != nil {
+		if w.Merged, err = p.Repo.Git().ContainsIfPresent(ctx, w.Begin, w.Tip); err != nil {
 			return w, err
 		}
 		w.Was = report.GitCommand("show", screen.ShortSHA(w.Tip))

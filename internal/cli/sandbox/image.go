@@ -267,7 +267,7 @@ func walk(dir string) (paths []string, err error) {
 
 // unignored lists the files of the runner's folder that git tracks or would add. Tracked files may be missing.
 func unignored(ctx context.Context, g git.Runner) ([]string, error) {
-	out, err := g.Out(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	out, err := g.Output(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {
 		return nil, fmt.Errorf("list files: %w", err)
 	}

@@ -20,7 +20,7 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	g := p.Repo.Git().In(p.Top)
+	g := p.Repo.Git().WithDir(p.Top)
 	programs, err := g.Config(ctx)
 	if err != nil {
 		return

@@ -15,7 +15,7 @@ func Submodules(ctx context.Context, p *compose.Parts) (there, brought bool, err
 	if err != nil {
 		return false, false, nil //nolint:nilerr // said before
 	}
-	there, err = p.Repo.Has(ctx, base.Commit, ".gitmodules")
+	there, err = p.Repo.HasPath(ctx, base.Commit, ".gitmodules")
 	named := func(line string) bool { return strings.Contains(line, "submodule") }
 	return there, slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named), err
 }

@@ -75,7 +75,7 @@ func brokenText(s pool.Summary) string {
 // Sweepable finds errors on which every run would fail, before anything starts.
 func Sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) error {
 	if publish == journal.PublishMerge {
-		if err := p.Repo.Settled(ctx); err != nil {
+		if err := p.Repo.CheckNoOperation(ctx); err != nil {
 			return err
 		}
 	}

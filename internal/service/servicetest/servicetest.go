@@ -70,7 +70,7 @@ func New(t *testing.T, name string, issues int) *Project {
 		agent: Commits, parallel: 4, poll: time.Hour, values: map[string]string{},
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", p.repo}, {"-C", p.repo, "commit", "-q", "--allow-empty", "-m", "init"}} {
-		if _, err := git.New(dir).Out(t.Context(), args...); err != nil {
+		if _, err := git.New(dir).Output(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}
 	}

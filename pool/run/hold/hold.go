@@ -83,7 +83,7 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 		return false
 	}
 	for retry.Sleep(ctx, c.cfg.TTL/3) == nil {
-		limit, cancel := context.WithTimeoutCause(ctx, c.ref.Left(), worktree.ErrRemote)
+		limit, cancel := context.WithTimeoutCause(ctx, c.ref.TimeLeft(), worktree.ErrRemote)
 		err := c.ref.Renew(limit)
 		cancel()
 		switch {
@@ -123,7 +123,7 @@ func (c *Claim) renewToAct(ctx context.Context) bool {
 }
 
 // expired reports whether another process may take the claim.
-func (c *Claim) expired() bool { return c.ref.Left() <= 0 }
+func (c *Claim) expired() bool { return c.ref.TimeLeft() <= 0 }
 
 // stopRun stops the run.
 func (c *Claim) stopRun() { c.cfg.Stop.Stop(halt.Error(journal.StopClaimLost, "")) }

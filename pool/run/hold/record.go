@@ -100,5 +100,5 @@ func (c *Claim) Leave(ctx context.Context, ttl time.Duration) error {
 	if c.ref == nil || c.cfg.Shared {
 		return nil
 	}
-	return c.ref.Leave(ctx, c.cfg.Run, ttl)
+	return c.ref.Reserve(ctx, c.cfg.Run, ttl)
 }

@@ -70,8 +70,8 @@ func (m *Maker) Make(
 	}
 	defer workspace.BeginWait(waiting, "fetching "+run.Branch+" from")()
 	return m.Config.Repo.Add(waiting, worktree.Spec{
-		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, Without: run.Without,
-		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who, There: there,
+		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, ExcludedCommit: run.Without,
+		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who, RemoteTips: there,
 	})
 }
 

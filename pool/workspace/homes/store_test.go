@@ -163,7 +163,7 @@ func TestHomesInputsOfLinks(t *testing.T) {
 	t.Parallel()
 	h, first, _, module := homes(t)
 	git := h.Repo.Git()
-	blob, err := git.Out(t.Context(), "rev-parse", first+":go.mod")
+	blob, err := git.Output(t.Context(), "rev-parse", first+":go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
