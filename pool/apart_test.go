@@ -24,7 +24,7 @@ func TestSameFilesOneAfterTheOther(t *testing.T) {
 	if err != nil || len(plan.Work) != 3 || len(plan.After) != 1 || len(plan.Skipped) != 0 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	if w := plan.After[0]; w.Issue.Key != "b" || w.Skip.Code != journal.SkipOverlap || w.Skip.For != "a" || w.Skip.Detail != "README" {
+	if w := plan.After[0]; w.Issue.Key != "b" || w.Skip.Code != journal.SkipOverlap || w.Skip.WaitsFor != "a" || w.Skip.Detail != "README" {
 		t.Errorf("%+v", w.Skip)
 	}
 	wait := g.begin(t.Context(), p)
@@ -100,7 +100,7 @@ func TestWaitsForMerge(t *testing.T) {
 	if got := outcomes(s); len(got) != 1 || got["c"] != journal.Succeeded {
 		t.Errorf("%v", got)
 	}
-	if n := len(s.Skipped); n == 0 || s.Skipped[n-1].Skip != (journal.Skip{Code: journal.SkipUnmerged, For: "a", Where: "ralph/a", Detail: "a.txt"}) {
+	if n := len(s.Skipped); n == 0 || s.Skipped[n-1].Skip != (journal.Skip{Code: journal.SkipUnmerged, WaitsFor: "a", Where: "ralph/a", Detail: "a.txt"}) {
 		t.Errorf("%+v", s.Skipped)
 	}
 	f.git(f.repo, "merge", "-q", "--squash", "ralph/a")

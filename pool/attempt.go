@@ -57,7 +57,7 @@ func (w *Worker) newAttempt(s callContexts, t task) (*attempt, Result) {
 		return nil, a.skipResult(journal.Skip{Code: journal.SkipStopped})
 	}
 	if f := t.follow; f != nil {
-		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
+		a.rec.FollowUp, a.rec.AnswersUntil, a.rec.Threads = string(f.Reason), f.At, f.Threads
 		a.rec.Request = journal.Request{Number: f.Request.Number, URL: f.Request.URL, Draft: f.Request.Draft}
 	}
 	if t.merge {
@@ -173,8 +173,8 @@ func (a *attempt) feedbackOnEarlierRuns(begun journal.History) (text string, err
 	if err := a.startAfreshIfRefused(a.call.early, last); err != nil {
 		return "", err
 	}
-	if a.rec.Without != "" {
-		return feedback.Anew(last, a.rec.Anew), nil
+	if a.rec.ExcludedCommit != "" {
+		return feedback.Anew(last, a.rec.RestartReason), nil
 	}
 	return feedback.Earlier(begun), nil
 }
@@ -209,12 +209,12 @@ func (a *attempt) unlabelEdited(ctx context.Context) error {
 func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record) error {
 	w := a.w
 	if last.Verdict.Outcome == journal.PolicyBlocked {
-		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses the commits of run "+last.ID
+		a.rec.ExcludedCommit, a.rec.RestartReason = last.Tip, "the policy refuses the commits of run "+last.ID
 	}
 	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && tally.Afresh(asked, a.claim.Record()) {
-		a.rec.Fresh, a.rec.Without = true, a.rec.Earlier.Tip
-		if a.rec.Without != "" {
-			a.rec.Anew = asked.By + " asked for that"
+		a.rec.Fresh, a.rec.ExcludedCommit = true, a.rec.Earlier.Tip
+		if a.rec.ExcludedCommit != "" {
+			a.rec.RestartReason = asked.By + " asked for that"
 		}
 		return nil
 	}
@@ -226,7 +226,7 @@ func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record)
 		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
 	}
 	if commit != "" {
-		a.rec.Without, a.rec.Anew = commit, url+" was closed without a merge"
+		a.rec.ExcludedCommit, a.rec.RestartReason = commit, url+" was closed without a merge"
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 	a.issue, a.feedback = issue, feedback
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
-		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
+		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.AnswersUntil)
 	}
 	if known := a.claim.Record(); known.Stopped { // somebody has requested the issue again
 		known.Stopped, a.rec.Earlier.Stopped = false, false

@@ -199,7 +199,7 @@ func TestGateThatCannotRunHidesNoEarlierRun(t *testing.T) {
 		}},
 		{"refused commits", evil + "git commit -qm evil" + done, func(f *fixture) {
 			f.Config.Run.Protected = publish.ProtectedPaths()
-		}, func(*fixture) {}, func(first, r journal.Record) bool { return first.Tip != "" && r.Without == first.Tip }},
+		}, func(*fixture) {}, func(first, r journal.Record) bool { return first.Tip != "" && r.ExcludedCommit == first.Tip }},
 		{"what the agent is told", `p=$(cat); case $p in *"ended: no-change"*) exit 1;; esac; echo "<no-change>no need</no-change>"` + done,
 			func(f *fixture) { f.Config.Run.MaxIterations = 1 }, func(*fixture) {}, func(_, r journal.Record) bool { return r.Verdict.Outcome == journal.Failed }},
 	} {
@@ -220,7 +220,7 @@ func TestGateThatCannotRunHidesNoEarlierRun(t *testing.T) {
 			}
 			f.Config.Run.Gate = lines("true")
 			if r := f.one(); !c.same(first, r) {
-				t.Errorf("%+v without %q, after %d iterations", r.Verdict, r.Without, len(r.Facts.Iterations))
+				t.Errorf("%+v without %q, after %d iterations", r.Verdict, r.ExcludedCommit, len(r.Facts.Iterations))
 			}
 		})
 	}
@@ -306,7 +306,7 @@ func TestStopDuringTheBaseline(t *testing.T) {
 	defer stop(nil)
 	begun.then(func() { stop(nil) })
 	s := f.sweep(ctx)
-	if r := f.only(s); !s.Interrupted || s.Unavailable != nil || r.Verdict.Outcome != journal.Interrupted || r.Facts.Cut != journal.StageBaseline {
+	if r := f.only(s); !s.Interrupted || s.Unavailable != nil || r.Verdict.Outcome != journal.Interrupted || r.Facts.StoppedStage != journal.StageBaseline {
 		t.Errorf("%+v", s)
 	}
 	f.clean()
@@ -351,8 +351,8 @@ func TestRunsDuringTheBaseline(t *testing.T) {
 	}
 	logged := 0
 	for _, r := range s.Runs {
-		if r.Verdict.Reason.Code != journal.ReasonAsked || r.Facts.Cut != journal.StageBaseline {
-			t.Errorf("%s ended %+v at %s", r.Key, r.Verdict, r.Facts.Cut)
+		if r.Verdict.Reason.Code != journal.ReasonAsked || r.Facts.StoppedStage != journal.StageBaseline {
+			t.Errorf("%s ended %+v at %s", r.Key, r.Verdict, r.Facts.StoppedStage)
 		}
 		err := journal.ReadEvents(r.Dir, func(e journal.Event) error {
 			if e.Kind == journal.EventStarted {
@@ -394,13 +394,13 @@ func TestIssueThatChangesDuringTheBaseline(t *testing.T) {
 			}
 			f.Config.Run.Gate = lines("cp " + now + " " + filepath.Join(f.repo, ".ralph", "backlog", "a.md"))
 			f.onStage(journal.StageWork, func(r journal.Record) {
-				if r.Facts.Cut == "" {
+				if r.Facts.StoppedStage == "" {
 					t.Error("the agent was started")
 				}
 			})
 			r := f.one()
-			if r.Verdict.Outcome != journal.Superseded || r.Facts.Cut != journal.StageBaseline {
-				t.Errorf("%+v at %s", r.Verdict, r.Facts.Cut)
+			if r.Verdict.Outcome != journal.Superseded || r.Facts.StoppedStage != journal.StageBaseline {
+				t.Errorf("%+v at %s", r.Verdict, r.Facts.StoppedStage)
 			}
 			f.clean()
 		})

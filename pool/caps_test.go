@@ -299,8 +299,8 @@ func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
 		t.Errorf("the review used %+v, unseen %+v", s.Usage, s.Unseen)
 	}
 	seen.Input += 100 // of the agent
-	if tokens(r.Facts.Usage) != tokens(seen.Add(unseen)) || tokens(r.Facts.Seen()) != tokens(seen) {
-		t.Errorf("used %+v, of which %+v counts for the caps", r.Facts.Usage, r.Facts.Seen())
+	if tokens(r.Facts.Usage) != tokens(seen.Add(unseen)) || tokens(r.Facts.Metered()) != tokens(seen) {
+		t.Errorf("used %+v, of which %+v counts for the caps", r.Facts.Usage, r.Facts.Metered())
 	}
 }
 

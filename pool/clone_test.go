@@ -42,7 +42,7 @@ func TestOpenWorkOfAnotherClone(t *testing.T) {
 	f.issue("a")
 	f.one()
 	plan, err := c.pool().Plan(t.Context())
-	if n := len(plan.Skipped); err != nil || len(plan.Work) > 0 || n != 2 || plan.Skipped[1].Skip.Code != journal.SkipUnmerged || plan.Skipped[1].Skip.For != "a" {
+	if n := len(plan.Skipped); err != nil || len(plan.Work) > 0 || n != 2 || plan.Skipped[1].Skip.Code != journal.SkipUnmerged || plan.Skipped[1].Skip.WaitsFor != "a" {
 		t.Errorf("touches: %+v, %v", plan, err)
 	}
 	c.issue("b", "touches: none")

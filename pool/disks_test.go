@@ -106,7 +106,7 @@ func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 			}
 			rec := res.Record
 			if died {
-				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
+				rec.SandboxMayRun, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
 				f.save(rec)
 			}
 			d.broken.Store(false)

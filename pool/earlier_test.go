@@ -54,11 +54,11 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 			do(t, j) // makes the worktree
 			s.away.Store(true)
 			rec := do(t, j).Record
-			if !rec.Unclosed || s.count() != 1 {
+			if !rec.SandboxMayRun || s.count() != 1 {
 				t.Fatalf("%+v", rec)
 			}
 			if died {
-				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
+				rec.SandboxMayRun, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
 				f.save(rec)
 			}
 			j.Run.Sandboxes, j.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
@@ -69,7 +69,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 			do(t, j)
 			s.wantNone(t)
 			for _, r := range f.runs("") {
-				if r.Unclosed || r.Ended.IsZero() {
+				if r.SandboxMayRun || r.Ended.IsZero() {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -92,9 +92,9 @@ func TestJobWhereWorkIsNotImported(t *testing.T) {
 		}
 	}
 	runs := f.runs("")
-	if slices.Contains(*m.runs, runs[1].ID) || !runs[1].Unclosed || runs[2].Unclosed || runs[3].Unclosed {
+	if slices.Contains(*m.runs, runs[1].ID) || !runs[1].SandboxMayRun || runs[2].SandboxMayRun || runs[3].SandboxMayRun {
 		for _, r := range runs {
-			t.Errorf("run %s: unclosed %v, %s; reaped %q", r.ID, r.Unclosed, r.Verdict.Reason.Detail, *m.runs)
+			t.Errorf("run %s: unclosed %v, %s; reaped %q", r.ID, r.SandboxMayRun, r.Verdict.Reason.Detail, *m.runs)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journa
 			late.Stop()
 			f.onStage(journal.StagePublish, nil)
 			r := f.only(s)
-			if err != nil || r.Stage != journal.StagePublish || !r.Ended.IsZero() || r.Facts.Cut != "" || s.Interrupted == one {
+			if err != nil || r.Stage != journal.StagePublish || !r.Ended.IsZero() || r.Facts.StoppedStage != "" || s.Interrupted == one {
 				t.Errorf("%+v, %v", s, err)
 			}
 			if one && (s.Unavailable != nil || len(s.Broken) > 0) { // the wait was too short to prove an outage

@@ -230,7 +230,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	if rec.PID == 0 {
 		how = "was left at stage "
 	}
-	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
+	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.StoppedStage == ""
 	on := w.register(d.call, rec)
 	defer w.unregister(on)
 	res := w.runner.Do(d.call.hard, run.Task{

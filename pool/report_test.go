@@ -315,7 +315,7 @@ echo more >> work; git add -A; git commit -qm "work"`+done)
 	}
 	f.sweep(t.Context(), "a")
 	r := f.runs("a")[2]
-	if log := f.git(bare, "log", "--format=%s", "main..ralph/a"); r.Verdict.Outcome != journal.Succeeded || log != "work\nhalf" || r.Anew != "" {
+	if log := f.git(bare, "log", "--format=%s", "main..ralph/a"); r.Verdict.Outcome != journal.Succeeded || log != "work\nhalf" || r.RestartReason != "" {
 		t.Errorf("%+v, pushed %q", r, log)
 	}
 	if host.asked != "main" || host.last.Base != "main" {

@@ -67,7 +67,7 @@ func TestProofIsRequired(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("events %q", got)
 	}
-	if got := v.Runs[0]; got.Base.How != journal.RanFailed || got.Tip.How != journal.RanPassed || got.Files[0] != "new_test.go" ||
+	if got := v.Runs[0]; got.Base.Outcome != journal.TestsFailed || got.Tip.Outcome != journal.TestsPassed || got.Files[0] != "new_test.go" ||
 		!strings.Contains(note(t, r.Dir, got.Base.Log), "--- FAIL: TestNew") || !strings.HasPrefix(note(t, r.Dir, got.Tip.Log), "ok") {
 		t.Errorf("%+v", got)
 	} else if setup := strings.Replace(got.Tip.Log, "gate-", "setup-", 1); !strings.HasPrefix(note(t, r.Dir, setup), "setting up\n") {

@@ -63,7 +63,7 @@ func TestKillWhileAnAgentHangs(t *testing.T) {
 	if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if r := f.runs("a")[0]; r.Facts.Cut != journal.StageWork || r.Facts.Stop != journal.StopShutdown || r.PID != 0 {
+	if r := f.runs("a")[0]; r.Facts.StoppedStage != journal.StageWork || r.Facts.Stop != journal.StopShutdown || r.PID != 0 {
 		t.Errorf("%+v", r.State)
 	}
 	close(m.goOn)

@@ -25,7 +25,7 @@ func TestStopWhileAJobIsRecovered(t *testing.T) {
 	var ended []journal.Record
 	j.Recovered = func(r journal.Record) { ended = append(ended, r) }
 	_, _ = j.Do(ctx)
-	if len(ended) != 1 || ended[0].ID != dead.ID || ended[0].Verdict.Outcome != journal.Interrupted || ended[0].Facts.Cut != journal.StageVerify {
+	if len(ended) != 1 || ended[0].ID != dead.ID || ended[0].Verdict.Outcome != journal.Interrupted || ended[0].Facts.StoppedStage != journal.StageVerify {
 		t.Errorf("%+v", ended)
 	}
 }

@@ -187,13 +187,13 @@ func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	s.away.Store(true)
-	if rec := do(t, j).Record; !rec.Unclosed || rec.Tree == "" || s.count() != 1 {
-		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.Unclosed, rec.Warnings)
+	if rec := do(t, j).Record; !rec.SandboxMayRun || rec.Tree == "" || s.count() != 1 {
+		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.SandboxMayRun, rec.Warnings)
 	}
 	s.only.Store(true)
 	s.away.Store(false)
-	if rec := do(t, j).Record; rec.Unclosed || s.count() != 0 {
-		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.Unclosed, rec.Warnings)
+	if rec := do(t, j).Record; rec.SandboxMayRun || s.count() != 0 {
+		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.SandboxMayRun, rec.Warnings)
 	}
 }
 

@@ -154,7 +154,7 @@ func unclosedRun(t *testing.T, m machine) journal.Record {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%+v, %v", runs, err)
 	}
-	runs[0].Sandbox, runs[0].Unclosed = "docker", true
+	runs[0].Sandbox, runs[0].SandboxMayRun = "docker", true
 	if err := store.Save(t.Context(), runs[0]); err != nil {
 		t.Fatal(err)
 	}

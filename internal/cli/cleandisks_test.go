@@ -112,8 +112,8 @@ func TestCleanFindsVolumesOfEarlierRuns(t *testing.T) {
 	later := unclosedRun(t, m)
 	store, _ := journalIn(t, m.home, ".local", "state", "ralph", "*")
 	earlier := later
-	earlier.ID, earlier.Unclosed, earlier.Started, earlier.Ended = "earlier", false, later.Started.Add(-2), later.Started.Add(-1)
-	later.Sandbox, later.Unclosed = "none", false
+	earlier.ID, earlier.SandboxMayRun, earlier.Started, earlier.Ended = "earlier", false, later.Started.Add(-2), later.Started.Add(-1)
+	later.Sandbox, later.SandboxMayRun = "none", false
 	for _, r := range []journal.Record{earlier, later} {
 		if err := store.Save(t.Context(), r); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ func TestRetryTellsOfParkedAgent(t *testing.T) {
 	store, _ := journalIn(t, m.root, "state", "*")
 	r := clitest.CostRun("other", 1, agents.Usage{})
 	r.Started, r.Ended, r.Host = time.Now().Add(-time.Minute), time.Now(), host
-	r.Facts.At, r.Verdict.Outcome = r.Ended, journal.AgentUnavailable
+	r.Facts.CompletedAt, r.Verdict.Outcome = r.Ended, journal.AgentUnavailable
 	until := time.Now().Add(3 * time.Hour)
 	r.Facts.Iterations = []loop.Iteration{{
 		Number: 1, Agent: "claude-code", Ended: r.Ended, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: until},

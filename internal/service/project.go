@@ -131,7 +131,7 @@ func (p *project) wasTried() bool {
 // isDatabaseLost reports whether the project's shared database is unreachable.
 func (p *project) isDatabaseLost() bool {
 	parts := p.opened()
-	return parts != nil && parts.Held != nil && errors.Is(parts.Held(), journal.ErrAway)
+	return parts != nil && parts.Held != nil && errors.Is(parts.Held(), journal.ErrUnavailable)
 }
 
 func (p *project) opened() *Parts {

@@ -138,7 +138,7 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	var away atomic.Bool
 	p.Held = func() error {
 		if away.Load() {
-			return journal.ErrAway
+			return journal.ErrUnavailable
 		}
 		return nil
 	}

@@ -151,7 +151,7 @@ func failure(err error) error {
 		return nil
 	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound):
 		return huma.Error404NotFound(err.Error())
-	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrAway):
+	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrUnavailable):
 		return huma.Error503ServiceUnavailable(service.OneLine(err))
 	}
 	return huma.Error409Conflict(service.OneLine(err))
@@ -323,10 +323,10 @@ func newRunBody(r journal.Record) runBody {
 		Warnings:   append([]sandboxes.Notice{}, r.Warnings...),
 		Started:    r.Started,
 		Ended:      timeOf(r.Ended),
-		Seconds:    r.Took(time.Now()).Seconds(),
+		Seconds:    r.DurationUntil(time.Now()).Seconds(),
 	}
 	if b.Ended != nil {
-		b.Seconds = r.Took(r.Ended).Seconds()
+		b.Seconds = r.DurationUntil(r.Ended).Seconds()
 	}
 	return b
 }

@@ -83,7 +83,7 @@ func endOf(r journal.Record) journal.Event {
 		Branch:  r.Branch,
 		Commits: r.Commits,
 		Usage:   &r.Facts.Usage,
-		Elapsed: r.Took(r.Ended).Seconds(),
+		Elapsed: r.DurationUntil(r.Ended).Seconds(),
 		Agent:   r.Agent,
 		Model:   r.Model,
 		Sandbox: r.Sandbox,

@@ -100,7 +100,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		m.enter(project, e.Run, runStage{since: e.Time})
 		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
 		m.mu.Lock()
-		if m.costless[project+"/"+e.Run] && !e.Free {
+		if m.costless[project+"/"+e.Run] && !e.UsedNothing {
 			m.unknown.WithLabelValues(project).Inc()
 		}
 		delete(m.costless, project+"/"+e.Run)

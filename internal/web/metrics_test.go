@@ -64,7 +64,7 @@ func TestMetrics(t *testing.T) {
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageWork, Time: at})
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageVerify, Time: at.Add(-time.Hour)})
 	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
-	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were rejected
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, UsedNothing: true}) // all its requests were rejected
 	if err := s.service.Pause("shop", true); err != nil {
 		t.Fatal(err)
 	}

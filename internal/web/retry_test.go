@@ -25,7 +25,7 @@ func TestRetryTellsOfParkedAgents(t *testing.T) {
 	}
 	r, until := list[0], time.Now().Add(3*time.Hour).Round(0)
 	r.ID, r.Started, r.Ended = "limited", time.Now(), time.Now()
-	r.Facts.At, r.Facts.Iterations = r.Ended, []loop.Iteration{{
+	r.Facts.CompletedAt, r.Facts.Iterations = r.Ended, []loop.Iteration{{
 		Number: 1, Agent: r.Agent, Model: r.Model, Ended: r.Ended, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: until},
 	}}
 	if err := p.Store.Save(t.Context(), r); err != nil {

@@ -41,7 +41,7 @@ type alone struct{ journal.Store }
 func (a alone) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	list, err := a.Store.Find(ctx, q)
 	if q.Run != "" {
-		err = journal.ErrAway
+		err = journal.ErrUnavailable
 	}
 	return list, err
 }

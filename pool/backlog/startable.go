@@ -95,9 +95,9 @@ func (p *Plan) applyDecision(d schedule.Decision, queue []tracker.Issue, v view,
 	skip := func(s schedule.Wait) Skipped {
 		switch s.Code {
 		case journal.SkipOverlap:
-			s.Run = v.claims[s.For].Holder.Run
+			s.Run = v.claims[s.WaitsFor].Holder.Run
 		case journal.SkipUnmerged:
-			s.Where = unmerged[s.For]
+			s.Where = unmerged[s.WaitsFor]
 		}
 		return Skipped{issues[s.Key], s.Skip}
 	}

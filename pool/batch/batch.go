@@ -116,7 +116,7 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 	if err != nil {
 		return "", err
 	}
-	if watch.Unrun = false; watch.Changed() { // tests that it adds run with the stack
+	if watch.GateNotRun = false; watch.Changed() { // tests that it adds run with the stack
 		return "it changes its own checks", nil
 	}
 	_, conflict, err := m.onto(ctx, base.Commit, b)
@@ -186,7 +186,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	}
 	s.Verify, s.Watch = &journal.Verification{Tip: s.Tip, Base: base.Name, Checks: got.Checks, Setup: got.Setup}, watch
 	v := decide.Verdict(journal.Facts{
-		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, At: time.Now(),
+		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, CompletedAt: time.Now(),
 	})
 	if !v.Unattended() {
 		m.Says(fmt.Sprintf("%s together do not pass the gate: %s", names, v.Reason.Detail))

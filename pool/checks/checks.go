@@ -52,7 +52,7 @@ type Look struct {
 
 // Read compares the checks' files, and those of the host commands, with the base's. It runs nothing.
 func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Checks) (*journal.Watch, error) {
-	out := &journal.Watch{Unrun: true}
+	out := &journal.Watch{GateNotRun: true}
 	_, err := w.read(ctx, base, tip, must, out)
 	return out, err
 }
@@ -249,11 +249,11 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	var undo []diff.Edit
 	for _, f := range sum.Files {
 		addFile(out, byPath[f.Path], journal.Watched{
-			Role:   f.Role.String(),
-			Why:    f.Reason,
-			Test:   f.Role == ecosystem.Test,
-			Grown:  f.Grown,
-			Helper: f.Helper,
+			Role:      f.Role.String(),
+			Why:       f.Reason,
+			Test:      f.Role == ecosystem.Test,
+			OnlyAdded: f.Grown,
+			Helper:    f.Helper,
 		})
 		if !f.Inline {
 			undo = append(undo, byPath[f.Path].Undo()...)
@@ -280,7 +280,7 @@ func compareNames(files []diff.File, gate []string, out *journal.Watch) (undo []
 
 func addFile(out *journal.Watch, f diff.File, as journal.Watched) {
 	if len(out.Files) == maxListed {
-		out.More++
+		out.UnlistedFiles++
 		return
 	}
 	as.Path, as.OldPath, as.Added, as.Removed = f.Path, f.OldPath, !f.Old.Exists(), !f.New.Exists()

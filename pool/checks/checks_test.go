@@ -18,8 +18,8 @@ func TestUnread(t *testing.T) {
 	}
 	out := &journal.Watch{}
 	undo := compareNames(files, nil, out)
-	if len(out.Files) != maxListed || out.More != maxListed+1 || len(undo) != 2*maxListed+2 || !out.Changed() {
-		t.Errorf("%d files, %d more, %d edits", len(out.Files), out.More, len(undo))
+	if len(out.Files) != maxListed || out.UnlistedFiles != maxListed+1 || len(undo) != 2*maxListed+2 || !out.Changed() {
+		t.Errorf("%d files, %d more, %d edits", len(out.Files), out.UnlistedFiles, len(undo))
 	}
 	if out.Files[0].Path != "plain.txt" || out.Files[0].OldPath != "Makefile" || out.Files[0].Test {
 		t.Errorf("%+v", out.Files[0])

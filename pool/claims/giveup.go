@@ -22,9 +22,9 @@ func GiveUp(ctx context.Context, claim *worktree.Claim, store journal.Store, r j
 	if r.Kind == journal.KindIssue {
 		r.Earlier = tally.Onto(r, claim.Record())
 		r.Verdict = journal.Verdict{Outcome: journal.Interrupted, Reason: journal.Reason{Code: journal.ReasonAsked}}
-		r.Facts.Said = "" // no later run publishes its commits
+		r.Facts.SignalTip = "" // no later run publishes its commits
 	}
-	r.Stage, r.Ended, r.Unclosed = journal.StageEnd, time.Now(), false
+	r.Stage, r.Ended, r.SandboxMayRun = journal.StageEnd, time.Now(), false
 	err := store.Save(ctx, r)
 	if err == nil && r.Kind == journal.KindIssue {
 		left := tally.Left(claim.Record(), r)

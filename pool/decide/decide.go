@@ -30,9 +30,9 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
 		v.Final = v.Reason.Code != journal.ReasonCap // a cap is no fault of the issue
 	case journal.AgentUnavailable:
-		v.RetryAt = f.Back
-		if f.Back.IsZero() && f.Failure != nil {
-			v.RetryAt = f.Failure.AvailableAt(f.At)
+		v.RetryAt = f.AvailableAt
+		if f.AvailableAt.IsZero() && f.Failure != nil {
+			v.RetryAt = f.Failure.AvailableAt(f.CompletedAt)
 		}
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
@@ -41,7 +41,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
 		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
 		if !v.Final {
-			v.RetryAt = f.At.Add(delay(f.Limits, f.Failures))
+			v.RetryAt = f.CompletedAt.Add(delay(f.Limits, f.Failures))
 		}
 	}
 	return v
@@ -65,8 +65,8 @@ func outcome(f journal.Facts) journal.Verdict {
 	case f.Done:
 		return workVerdict(f)
 	case f.Stop == journal.StopCrash:
-		return verdict(journal.Interrupted, journal.ReasonCrash, string(f.Cut))
-	case f.Cut != "":
+		return verdict(journal.Interrupted, journal.ReasonCrash, string(f.StoppedStage))
+	case f.StoppedStage != "":
 		return stopVerdict(f)
 	case f.Open != nil:
 		return verdict(openFailureOutcome(f.Open.Kind), journal.ReasonOpen, f.Open.Text)
@@ -88,7 +88,7 @@ func outcome(f journal.Facts) journal.Verdict {
 // reportedVerdict returns the outcome that was reported already, with its reason if the facts still have it.
 func reportedVerdict(f journal.Facts) journal.Verdict {
 	outcomeBefore := f.Reported
-	f.Reported, f.Stop, f.Cut, f.Publish = "", "", "", nil // facts that came after the report
+	f.Reported, f.Stop, f.StoppedStage, f.Publish = "", "", "", nil // facts that came after the report
 	if v := outcome(f); v.Outcome == outcomeBefore {
 		return v
 	}
@@ -102,7 +102,7 @@ func openFailureOutcome(k journal.FaultKind) journal.Outcome {
 		return journal.AgentUnavailable
 	case journal.FaultSandbox, journal.FaultBase:
 		return journal.EnvironmentUnavailable
-	case journal.FaultAway:
+	case journal.FaultUnavailable:
 		return journal.Interrupted
 	}
 	return journal.Failed
@@ -227,7 +227,7 @@ func failed(v *journal.Verification) string {
 func refused(r *journal.Review) string {
 	switch {
 	case len(r.Findings) > 0:
-		return shorten(r.Gravest()[0].Text)
+		return shorten(r.BySeverity()[0].Text)
 	case !r.Solved:
 		return "the issue is not fully solved"
 	case !r.Tested:

@@ -27,20 +27,20 @@ var (
 	stops = []journal.Stop{
 		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopMoved, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
 	}
-	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultAway}
+	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultUnavailable}
 )
 
 // If another machine has reported the outcome of a dead run, that is the outcome.
 func TestReportedElsewhere(t *testing.T) {
 	t.Parallel()
-	f := journal.Facts{Reported: journal.Succeeded, Stop: journal.StopClaimLost, Cut: journal.StagePublish}
+	f := journal.Facts{Reported: journal.Succeeded, Stop: journal.StopClaimLost, StoppedStage: journal.StagePublish}
 	if got := Verdict(f); got != final(want(journal.Succeeded, "", "")) {
 		t.Errorf("%+v", got)
 	}
 	// The reason why a person has to look is kept.
 	plain := journal.Facts{End: loop.EndDone, Commits: 1, Tip: "t", Done: true, Outdated: true}
 	told := plain
-	told.Reported, told.Stop, told.Cut = Verdict(plain).Outcome, journal.StopClaimLost, journal.StageReport
+	told.Reported, told.Stop, told.StoppedStage = Verdict(plain).Outcome, journal.StopClaimLost, journal.StageReport
 	if got, before := Verdict(told), Verdict(plain); got != before || got.Reason.Code != journal.ReasonEdited {
 		t.Errorf("%+v, was %+v", got, before)
 	}
@@ -123,7 +123,7 @@ func decideCases() []decideCase {
 		},
 		{
 			"several agents, of which one is back sooner",
-			journal.Facts{End: loop.EndUnavailable, Back: now.Add(time.Minute), Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(time.Hour)}},
+			journal.Facts{End: loop.EndUnavailable, AvailableAt: now.Add(time.Minute), Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(time.Hour)}},
 			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), time.Minute),
 		},
 		{
@@ -156,7 +156,7 @@ func decideCases() []decideCase {
 		{"verified, nothing watched", watched(journal.Watch{}, ""), succeeded},
 		{
 			"tests were added, and pass without as well",
-			watched(journal.Watch{Added: 1, Files: []journal.Watched{{Path: "x_test.go", Test: true, Grown: true}}, Base: &journal.Verification{Checks: green}}, ""), succeeded,
+			watched(journal.Watch{Added: 1, Files: []journal.Watched{{Path: "x_test.go", Test: true, OnlyAdded: true}}, Base: &journal.Verification{Checks: green}}, ""), succeeded,
 		},
 		{
 			"a test was changed, and passes as it was, too",
@@ -201,12 +201,12 @@ func decideCases() []decideCase {
 		},
 		{
 			"tests were changed, and nothing was tried",
-			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}, {Path: "t", Test: true}}}, ""),
+			watched(journal.Watch{GateNotRun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}, {Path: "t", Test: true}}}, ""),
 			final(want(journal.Succeeded, journal.ReasonChecks, "new, t")),
 		},
 		{
 			"tests were only added, and nothing was tried",
-			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}}}, ""), succeeded,
+			watched(journal.Watch{GateNotRun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}}}, ""), succeeded,
 		},
 		{"tests prove the change", retested(loop.EndDone, journal.Retest{Required: true, Proved: true}), succeeded},
 		{"there is nothing to prove", retested(loop.EndDone, journal.Retest{Required: true, Exempt: true, Why: "w"}), succeeded},
@@ -284,15 +284,15 @@ func decideCases() []decideCase {
 			again(journal.GateFailed, journal.ReasonLoop, "d"),
 		},
 		{"published", journal.Facts{End: loop.EndDone, Done: true}, succeeded},
-		{"published before a crash", journal.Facts{End: loop.EndDone, Done: true, Stop: journal.StopCrash, Cut: journal.StagePublish}, succeeded},
+		{"published before a crash", journal.Facts{End: loop.EndDone, Done: true, Stop: journal.StopCrash, StoppedStage: journal.StagePublish}, succeeded},
 		{"published draft", journal.Facts{End: loop.EndMaxIterations, Commits: 1, GateRan: true, Gate: red, Done: true}, counted(again(journal.GateFailed, journal.ReasonLoop, ""))},
 
 		// The issue is gone.
 		{"gone", journal.Facts{End: loop.EndDone, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
 		{"gone after the publication", journal.Facts{End: loop.EndDone, Gone: true, Done: true}, succeeded},
-		{"crash after crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Failures: MaxFailures - 1}, final(want(journal.Interrupted, journal.ReasonCrash, "work"))},
-		{"stop after crashes", journal.Facts{Stop: journal.StopShutdown, Cut: journal.StageWork, Failures: MaxFailures - 1}, want(journal.Interrupted, journal.ReasonShutdown, "")},
-		{"gone after a crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
+		{"crash after crash", journal.Facts{Stop: journal.StopCrash, StoppedStage: journal.StageWork, Failures: MaxFailures - 1}, final(want(journal.Interrupted, journal.ReasonCrash, "work"))},
+		{"stop after crashes", journal.Facts{Stop: journal.StopShutdown, StoppedStage: journal.StageWork, Failures: MaxFailures - 1}, want(journal.Interrupted, journal.ReasonShutdown, "")},
+		{"gone after a crash", journal.Facts{Stop: journal.StopCrash, StoppedStage: journal.StageWork, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
 
 		// Nothing could be opened.
 		{
@@ -300,7 +300,7 @@ func decideCases() []decideCase {
 		},
 		{"agent of every run", journal.Facts{Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}}, want(journal.AgentUnavailable, journal.ReasonOpen, "x")},
 		{"base of every run", journal.Facts{Open: &journal.Fault{Kind: journal.FaultBase, Text: "x"}}, want(journal.EnvironmentUnavailable, journal.ReasonOpen, "x")},
-		{"nothing answers", journal.Facts{Open: &journal.Fault{Kind: journal.FaultAway, Text: "x"}}, want(journal.Interrupted, journal.ReasonOpen, "x")},
+		{"nothing answers", journal.Facts{Open: &journal.Fault{Kind: journal.FaultUnavailable, Text: "x"}}, want(journal.Interrupted, journal.ReasonOpen, "x")},
 		{"this run's own", journal.Facts{Open: &journal.Fault{Kind: journal.FaultOther, Text: "x"}}, again(journal.Failed, journal.ReasonOpen, "x")},
 		{"a fault of a later ralph", journal.Facts{Open: &journal.Fault{Kind: "?", Text: "x"}}, again(journal.Failed, journal.ReasonOpen, "x")},
 
@@ -309,7 +309,7 @@ func decideCases() []decideCase {
 		{"command failed", journal.Facts{Kind: journal.KindCommand, Exit: code(3)}, counted(again(journal.Failed, journal.ReasonExit, "3"))},
 		{"command without a status", journal.Facts{Kind: journal.KindCommand, EndDetail: "x"}, counted(again(journal.Failed, journal.ReasonExit, "x"))},
 		{
-			"command stopped", journal.Facts{Kind: journal.KindCommand, Cut: journal.StageWork, Stop: journal.StopAsked}, want(journal.Interrupted, journal.ReasonAsked, ""),
+			"command stopped", journal.Facts{Kind: journal.KindCommand, StoppedStage: journal.StageWork, Stop: journal.StopAsked}, want(journal.Interrupted, journal.ReasonAsked, ""),
 		},
 	}
 
@@ -349,7 +349,7 @@ func decideCases() []decideCase {
 			} {
 				cases = append(cases, decideCase{
 					fmt.Sprintf("%s at %s, loop %s", stop, stage, end),
-					journal.Facts{Stop: stop, StopBy: "by", Unfit: unfit, Cut: stage, End: end, Open: &journal.Fault{}, Policy: []string{"p"}, Conflict: "c"}, v,
+					journal.Facts{Stop: stop, StopBy: "by", Unfit: unfit, StoppedStage: stage, End: end, Open: &journal.Fault{}, Policy: []string{"p"}, Conflict: "c"}, v,
 				})
 			}
 		}
@@ -397,7 +397,7 @@ func TestVerdict(t *testing.T) {
 	outcomes, reasons := map[journal.Outcome]bool{}, map[journal.ReasonCode]bool{}
 	seenEnds, seenStops, seenFaults := map[loop.End]bool{}, map[journal.Stop]bool{}, map[journal.FaultKind]bool{}
 	for _, c := range decideCases() {
-		c.facts.At, c.facts.Limits = now, limits
+		c.facts.CompletedAt, c.facts.Limits = now, limits
 		c.facts.Attempt = max(1, c.facts.Attempt)
 		got := Verdict(c.facts)
 		if diff := cmp.Diff(c.want, got); diff != "" {

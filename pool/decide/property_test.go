@@ -28,13 +28,13 @@ func drawFacts(t *rapid.T) journal.Facts {
 	f := journal.Facts{
 		Kind:   rapid.SampledFrom([]journal.Kind{journal.KindIssue, journal.KindPrompt, journal.KindCommand}).Draw(t, "kind"),
 		Limits: limits, Attempt: rapid.IntRange(1, 5).Draw(t, "attempt"), Failures: rapid.IntRange(0, 12).Draw(t, "failures"),
-		Stop: rapid.SampledFrom(append(stops, "")).Draw(t, "stop"), Cut: rapid.SampledFrom(append(journal.Stages(), "", "", "")).Draw(t, "cut"),
+		Stop: rapid.SampledFrom(append(stops, "")).Draw(t, "stop"), StoppedStage: rapid.SampledFrom(append(journal.Stages(), "", "", "")).Draw(t, "cut"),
 		Open: drawFault(t, "open"), End: rapid.SampledFrom(append(ends, "")).Draw(t, "end"), EndDetail: rapid.String().Draw(t, "detail"),
 		Optional: rapid.Bool().Draw(t, "optional"), Commits: rapid.IntRange(0, 2).Draw(t, "commits"), Unchanged: rapid.Bool().Draw(t, "unchanged"),
 		Gate: drawChecks(t, "gate"), GateRan: rapid.Bool().Draw(t, "gate ran"),
 		Policy:   rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "policy"),
 		Conflict: rapid.SampledFrom([]string{"", "", "c"}).Draw(t, "conflict"), Publish: drawFault(t, "publish"),
-		Tries: rapid.IntRange(0, MaxTries).Draw(t, "tries"), Done: rapid.Bool().Draw(t, "done"), Gone: rapid.Bool().Draw(t, "gone"), At: now,
+		Tries: rapid.IntRange(0, MaxTries).Draw(t, "tries"), Done: rapid.Bool().Draw(t, "done"), Gone: rapid.Bool().Draw(t, "gone"), CompletedAt: now,
 	}
 	if rapid.Bool().Draw(t, "failure") {
 		f.Failure = &agents.Failure{
@@ -97,11 +97,11 @@ func TestDecideProperties(t *testing.T) {
 			t.Fatalf("final, and tried again at %s", v.RetryAt)
 		case v.Final != always && !uses:
 			t.Fatalf("%s: final is %v", v.Outcome, v.Final)
-		case uses && v.Final == v.RetryAt.After(f.At):
+		case uses && v.Final == v.RetryAt.After(f.CompletedAt):
 			t.Fatalf("%s: final is %v, and it is tried again at %s", v.Outcome, v.Final, v.RetryAt)
 		case v.Counted && f.Attempt >= f.Limits.MaxAttempts && !v.Final:
 			t.Fatalf("attempt %d of %d is not the last", f.Attempt, f.Limits.MaxAttempts)
-		case v.RetryAt.After(f.At.Add(f.Limits.BackoffMax)) && v.Outcome != journal.AgentUnavailable:
+		case v.RetryAt.After(f.CompletedAt.Add(f.Limits.BackoffMax)) && v.Outcome != journal.AgentUnavailable:
 			t.Fatalf("waits until %s", v.RetryAt)
 		}
 
@@ -109,7 +109,7 @@ func TestDecideProperties(t *testing.T) {
 		f.Done = true
 		published := Verdict(f)
 		later := drawFacts(t)
-		f.Gone, f.Stop, f.Cut, f.StopBy, f.Unfit, f.Open = later.Gone, later.Stop, later.Cut, later.StopBy, later.Unfit, later.Open
+		f.Gone, f.Stop, f.StoppedStage, f.StopBy, f.Unfit, f.Open = later.Gone, later.Stop, later.StoppedStage, later.StopBy, later.Unfit, later.Open
 		f.Policy, f.Conflict, f.Publish = later.Policy, later.Conflict, later.Publish
 		if still := Verdict(f); still.Outcome != published.Outcome || still.Reason != published.Reason {
 			t.Fatalf("published as %+v, then %+v", published, still)

@@ -356,7 +356,7 @@ func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Reco
 	}
 	list, err = h.local.Find(ctx, q)
 	if err == nil && len(list) == 0 && q.Run != "" {
-		err = fmt.Errorf("%w, and this machine has no such run", journal.ErrAway)
+		err = fmt.Errorf("%w, and this machine has no such run", journal.ErrUnavailable)
 	}
 	return list, err
 }

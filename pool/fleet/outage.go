@@ -64,7 +64,7 @@ func (o *outage) justOver() bool {
 }
 
 // ErrAway means that the database does not answer or accepts no writes.
-var ErrAway = fmt.Errorf("%w; no new runs start until it is back", journal.ErrAway)
+var ErrAway = fmt.Errorf("%w; no new runs start until it is back", journal.ErrUnavailable)
 
 // Held returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
 func (f *Fleet) Held(project string) error {

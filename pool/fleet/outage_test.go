@@ -242,7 +242,7 @@ func TestHistoryWithoutDatabase(t *testing.T) {
 	if list, err := j.History().(journal.Totals).Totals(ctx, "", time.Time{}); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if list, err := j.History().Find(ctx, journal.Query{Run: "elsewhere"}); !errors.Is(err, journal.ErrAway) {
+	if list, err := j.History().Find(ctx, journal.Query{Run: "elsewhere"}); !errors.Is(err, journal.ErrUnavailable) {
 		t.Errorf("%v, %v", list, err)
 	}
 }

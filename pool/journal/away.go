@@ -2,5 +2,5 @@ package journal
 
 import "errors"
 
-// ErrAway means that the database that all machines share does not answer or accepts no writes.
-var ErrAway = errors.New("the database is unavailable")
+// ErrUnavailable means that the database that all machines share does not answer or accepts no writes.
+var ErrUnavailable = errors.New("the database is unavailable")

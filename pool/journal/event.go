@@ -49,41 +49,41 @@ const (
 // Event is something that happened in a run or a sweep. All kinds share this type, which is written as one JSON line.
 type Event struct {
 	// Seq increases with each event of a run, also across processes. Events of concurrent runs may arrive in another order.
-	Seq       uint64        `json:"seq"`
-	PID       int           `json:"pid,omitempty"`  // process that sent the event
-	Pool      string        `json:"pool,omitempty"` // namespace of the pool
-	Time      time.Time     `json:"time"`
-	Kind      EventKind     `json:"kind"`
-	Run       string        `json:"run,omitempty"`
-	Key       string        `json:"issue,omitempty"`
-	Title     string        `json:"title,omitempty"` // the issue's title in one clean line, at most tracker.MaxTitle
-	Attempt   int           `json:"attempt,omitempty"`
-	Iteration int           `json:"iteration,omitempty"`
-	Stage     Stage         `json:"stage,omitempty"`
-	Place     Place         `json:"place,omitempty"` // EventSetup, EventGate
-	Log       string        `json:"log,omitempty"`   // when a command begins: the file for its output, in the run's folder
-	LogFrom   int64         `json:"log_from,omitempty"`
-	Source    string        `json:"source,omitempty"` // EventAgent: message, tool, retry, notice, unknown
-	Text      string        `json:"text,omitempty"`
-	Agent     string        `json:"agent,omitempty"`   // EventStarted, EventUsage, EventEnded
-	Model     string        `json:"model,omitempty"`   // model of Agent; empty: the agent's default
-	Session   string        `json:"session,omitempty"` // EventUsage: the agent's own session ID; hostile
-	Sandbox   string        `json:"sandbox,omitempty"` // EventStarted, EventEnded
-	Commits   int           `json:"commits,omitempty"`
-	Count     int           `json:"count,omitempty"` // EventDropped
-	Branch    string        `json:"branch,omitempty"`
-	Outcome   Outcome       `json:"outcome,omitempty"`
-	Final     bool          `json:"final,omitempty"`   // EventEnded: a person has to act next
-	Merged    bool          `json:"merged,omitempty"`  // EventEnded: the base has the commits
-	URL       string        `json:"url,omitempty"`     // EventEnded: page of the issue
-	Request   string        `json:"request,omitempty"` // EventEnded: page of the pull or merge request
-	Idle      bool          `json:"idle,omitempty"`    // EventSweep: there was nothing to work
-	Skip      *Skip         `json:"skip,omitempty"`    // EventSkipped, EventProblem
-	Reason    *Reason       `json:"reason,omitempty"`
-	Check     *loop.Check   `json:"check,omitempty"`
-	Usage     *agents.Usage `json:"usage,omitempty"`
-	Free      bool          `json:"free,omitempty"` // EventEnded: see Facts.Free
-	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
+	Seq         uint64        `json:"seq"`
+	PID         int           `json:"pid,omitempty"`  // process that sent the event
+	Pool        string        `json:"pool,omitempty"` // namespace of the pool
+	Time        time.Time     `json:"time"`
+	Kind        EventKind     `json:"kind"`
+	Run         string        `json:"run,omitempty"`
+	Key         string        `json:"issue,omitempty"`
+	Title       string        `json:"title,omitempty"` // the issue's title in one clean line, at most tracker.MaxTitle
+	Attempt     int           `json:"attempt,omitempty"`
+	Iteration   int           `json:"iteration,omitempty"`
+	Stage       Stage         `json:"stage,omitempty"`
+	Place       Place         `json:"place,omitempty"` // EventSetup, EventGate
+	Log         string        `json:"log,omitempty"`   // when a command begins: the file for its output, in the run's folder
+	LogFrom     int64         `json:"log_from,omitempty"`
+	Source      string        `json:"source,omitempty"` // EventAgent: message, tool, retry, notice, unknown
+	Text        string        `json:"text,omitempty"`
+	Agent       string        `json:"agent,omitempty"`   // EventStarted, EventUsage, EventEnded
+	Model       string        `json:"model,omitempty"`   // model of Agent; empty: the agent's default
+	Session     string        `json:"session,omitempty"` // EventUsage: the agent's own session ID; hostile
+	Sandbox     string        `json:"sandbox,omitempty"` // EventStarted, EventEnded
+	Commits     int           `json:"commits,omitempty"`
+	Count       int           `json:"count,omitempty"` // EventDropped
+	Branch      string        `json:"branch,omitempty"`
+	Outcome     Outcome       `json:"outcome,omitempty"`
+	Final       bool          `json:"final,omitempty"`   // EventEnded: a person has to act next
+	Merged      bool          `json:"merged,omitempty"`  // EventEnded: the base has the commits
+	URL         string        `json:"url,omitempty"`     // EventEnded: page of the issue
+	Request     string        `json:"request,omitempty"` // EventEnded: page of the pull or merge request
+	Idle        bool          `json:"idle,omitempty"`    // EventSweep: there was nothing to work
+	Skip        *Skip         `json:"skip,omitempty"`    // EventSkipped, EventProblem
+	Reason      *Reason       `json:"reason,omitempty"`
+	Check       *loop.Check   `json:"check,omitempty"`
+	Usage       *agents.Usage `json:"usage,omitempty"`
+	UsedNothing bool          `json:"free,omitempty"` // EventEnded: see Facts.UsedNothing
+	Elapsed     float64       `json:"elapsed_seconds,omitempty"`
 
 	sandboxes.Subject // EventWarning: the subject of the notice in Text
 }

@@ -118,8 +118,8 @@ type Record struct {
 // Differs reports whether the issue's text differs from the text that the run works from.
 func (r Run) Differs(i tracker.Issue) bool { return r.Hash != "" && r.Hash != i.Hash() }
 
-// Took returns the duration of the run up to a time, such as its end. It returns 0 if the clock was set back meanwhile.
-func (r Run) Took(until time.Time) time.Duration { return max(0, until.Sub(r.Started)) }
+// DurationUntil returns the duration of the run up to a time, such as its end. It returns 0 if the clock was set back meanwhile.
+func (r Run) DurationUntil(until time.Time) time.Duration { return max(0, until.Sub(r.Started)) }
 
 // Run is the part of a record that never changes.
 type Run struct {
@@ -148,18 +148,18 @@ type Run struct {
 	Earlier Tally `json:"earlier,omitzero"`
 	// FollowUp is the reason of a follow-up run for an open request; empty: the run is not one.
 	FollowUp string `json:"follow_up,omitempty"`
-	// Answers is the time up to which the run answers comments on the request, by the forge's clock; see tracker.FollowUp.
-	Answers time.Time `json:"answers,omitzero"`
-	Threads []string  `json:"threads,omitempty"` // review threads that the run answers; see tracker.Commander
+	// AnswersUntil is the time up to which the run answers comments on the request, by the forge's clock; see tracker.FollowUp.
+	AnswersUntil time.Time `json:"answers,omitzero"`
+	Threads      []string  `json:"threads,omitempty"` // review threads that the run answers; see tracker.Commander
 	// After is the final run before this one, if a person has started the issue again. AfterOutcome is its outcome.
 	After        string  `json:"after,omitempty"`
 	AfterOutcome Outcome `json:"after_outcome,omitempty"`
-	// Without is a commit that the run must not continue from, and Anew the reason. Both are empty if the run continued.
-	Without string `json:"without,omitempty"`
+	// ExcludedCommit is a commit that the run must not continue from, and Anew the reason. Both are empty if the run continued.
+	ExcludedCommit string `json:"without,omitempty"`
 	// FormerBase is the commit of the base on which the issue's last run had built its commits; empty: unknown, or none.
-	FormerBase string `json:"former_base,omitempty"`
-	Anew       string `json:"anew,omitempty"`
-	Fresh      bool   `json:"fresh,omitempty"` // start at the base, ignoring earlier work
+	FormerBase    string `json:"former_base,omitempty"`
+	RestartReason string `json:"anew,omitempty"`
+	Fresh         bool   `json:"fresh,omitempty"` // start at the base, ignoring earlier work
 	// Granted is what the project's caps left for the run at its start. Reserved is what other runs must leave for it.
 	// Zero: no cap, or no reservation.
 	Granted  loop.Budget  `json:"granted,omitzero"`
@@ -179,17 +179,17 @@ type State struct {
 	Process string    `json:"process,omitempty"` // distinguishes that process from a later one with the same PID
 	Ended   time.Time `json:"ended,omitzero"`    // zero while the run is in progress, or after ralph has died
 
-	Tip       string   `json:"tip,omitempty"`
-	BuiltOn   string   `json:"built_on,omitempty"` // commit of the base on which the commits are built
-	Commits   int      `json:"commits"`
-	Changed   Changed  `json:"changed,omitzero"`    // changes made by the commits
-	WIP       string   `json:"wip,omitempty"`       // commit with the uncommitted changes
-	Tree      string   `json:"worktree,omitempty"`  // path of the worktree, if it is kept
-	Unclosed  bool     `json:"unclosed,omitempty"`  // the sandbox of the worktree may still run
-	Verified  Verified `json:"verified,omitzero"`   // the commit for which the gate passed on a clean checkout
-	Published string   `json:"published,omitempty"` // result of publishing, for people
-	Request   Request  `json:"request,omitzero"`    // the pull or merge request, if any
-	Proof     Proof    `json:"proof,omitzero"`      // proof of the tip, if any
+	Tip           string   `json:"tip,omitempty"`
+	BuiltOn       string   `json:"built_on,omitempty"` // commit of the base on which the commits are built
+	Commits       int      `json:"commits"`
+	Changed       Changed  `json:"changed,omitzero"`    // changes made by the commits
+	WIP           string   `json:"wip,omitempty"`       // commit with the uncommitted changes
+	Tree          string   `json:"worktree,omitempty"`  // path of the worktree, if it is kept
+	SandboxMayRun bool     `json:"unclosed,omitempty"`  // the sandbox of the worktree may still run
+	Verified      Verified `json:"verified,omitzero"`   // the commit for which the gate passed on a clean checkout
+	Published     string   `json:"published,omitempty"` // result of publishing, for people
+	Request       Request  `json:"request,omitzero"`    // the pull or merge request, if any
+	Proof         Proof    `json:"proof,omitzero"`      // proof of the tip, if any
 
 	Facts    Facts              `json:"facts"`
 	Verdict  Verdict            `json:"verdict"` // Decide(Facts), from StageVerify on
@@ -268,9 +268,9 @@ func (v Verification) Passed() bool { return loop.AllPassed(v.Checks) && !v.Setu
 
 // Watch lists the changes that commits make to the checks that they have passed.
 type Watch struct {
-	Files    []Watched `json:"files,omitempty"`    // changed files that the checks depend on
-	More     int       `json:"more,omitempty"`     // number of such files that are not listed
-	Findings []string  `json:"findings,omitempty"` // findings for a person; they quote hostile paths
+	Files         []Watched `json:"files,omitempty"`    // changed files that the checks depend on
+	UnlistedFiles int       `json:"more,omitempty"`     // number of such files that are not listed
+	Findings      []string  `json:"findings,omitempty"` // findings for a person; they quote hostile paths
 
 	Added      int `json:"tests_added,omitempty"`
 	Removed    int `json:"tests_removed,omitempty"`
@@ -278,22 +278,22 @@ type Watch struct {
 	Focused    int `json:"tests_focused,omitempty"`
 	Assertions int `json:"assertions_removed,omitempty"`
 
-	Base      *Verification `json:"base_checks,omitempty"` // the gate with the earlier content of these files; nil: no such change, or Unrun
-	Canaries  []Canary      `json:"canaries,omitempty"`
-	Unnoticed string        `json:"unnoticed,omitempty"` // path of a canary that the gate also ignores on the base
-	Unrun     bool          `json:"unrun,omitempty"`     // the changes were only read: no gate ran for Base and Canaries
+	Base       *Verification `json:"base_checks,omitempty"` // the gate with the earlier content of these files; nil: no such change, or Unrun
+	Canaries   []Canary      `json:"canaries,omitempty"`
+	Unnoticed  string        `json:"unnoticed,omitempty"` // path of a canary that the gate also ignores on the base
+	GateNotRun bool          `json:"unrun,omitempty"`     // the changes were only read: no gate ran for Base and Canaries
 }
 
 // Watched is a changed file that the checks depend on.
 type Watched struct {
-	Path    string `json:"path"`
-	OldPath string `json:"old_path,omitempty"` // earlier path of a renamed file
-	Role    string `json:"role"`
-	Why     string `json:"why"`
-	Test    bool   `json:"test,omitempty"` // the file has only tests
-	Added   bool   `json:"added,omitempty"`
-	Removed bool   `json:"removed,omitempty"`
-	Grown   bool   `json:"grown,omitempty"` // content was only added
+	Path      string `json:"path"`
+	OldPath   string `json:"old_path,omitempty"` // earlier path of a renamed file
+	Role      string `json:"role"`
+	Why       string `json:"why"`
+	Test      bool   `json:"test,omitempty"` // the file has only tests
+	Added     bool   `json:"added,omitempty"`
+	Removed   bool   `json:"removed,omitempty"`
+	OnlyAdded bool   `json:"grown,omitempty"` // content was only added
 	// Helper says that the file's text, not its name, shows that tests use it.
 	Helper bool `json:"helper,omitempty"`
 }
@@ -323,11 +323,11 @@ func (w *Watch) Changed() bool {
 	if w == nil {
 		return false
 	}
-	if w.More+len(w.Findings) > 0 || w.Removed+w.Skipped+w.Focused+w.Assertions > 0 || w.Base != nil && !w.Base.Passed() {
+	if w.UnlistedFiles+len(w.Findings) > 0 || w.Removed+w.Skipped+w.Focused+w.Assertions > 0 || w.Base != nil && !w.Base.Passed() {
 		return true
 	}
 	for _, f := range w.Files {
-		if !f.Test || !f.Added && (!f.Grown || w.Unrun) {
+		if !f.Test || !f.Added && (!f.OnlyAdded || w.GateNotRun) {
 			return true
 		}
 	}
@@ -340,8 +340,8 @@ type Fault struct {
 	Text string    `json:"text"`
 }
 
-// Away reports whether the fault is a tracker or remote that cannot be used.
-func (f *Fault) Away() bool { return f != nil && f.Kind == FaultAway }
+// IsUnavailable reports whether the fault is a tracker or remote that cannot be used.
+func (f *Fault) IsUnavailable() bool { return f != nil && f.Kind == FaultUnavailable }
 
 // FaultKind says what a fault means for other runs.
 type FaultKind string
@@ -356,8 +356,8 @@ const (
 	FaultSandbox FaultKind = "sandbox"
 	// FaultBase means that setup or gate cannot run on the base. It affects every run.
 	FaultBase FaultKind = "base"
-	// FaultAway means that the tracker or the remote cannot be used. The run is not the cause.
-	FaultAway FaultKind = "away"
+	// FaultUnavailable means that the tracker or the remote cannot be used. The run is not the cause.
+	FaultUnavailable FaultKind = "away"
 	// FaultLost means that the worktree is gone, so the stage cannot be repeated.
 	FaultLost FaultKind = "worktree-lost"
 	// FaultDirty means that the kept worktree has uncommitted changes.

@@ -24,8 +24,8 @@ type Parked struct {
 // Choice returns the agent and the model.
 func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Model: p.Model} }
 
-// Waits reports whether the agent is unavailable now and will be available without a person's action.
-func (p Parked) Waits(now time.Time) bool { return isWaiting(p.At, p.Until, now) }
+// IsWaiting reports whether the agent is unavailable now and will be available without a person's action.
+func (p Parked) IsWaiting(now time.Time) bool { return isWaiting(p.At, p.Until, now) }
 
 // Sentence says until when and why the agent is unavailable.
 func (p Parked) Sentence() string {
@@ -68,7 +68,7 @@ func (r Record) parkedAgents() []Parked {
 			}
 		}
 	}
-	list = slices.DeleteFunc(list, func(p Parked) bool { return !p.Until.After(r.Facts.At) })
+	list = slices.DeleteFunc(list, func(p Parked) bool { return !p.Until.After(r.Facts.CompletedAt) })
 	if len(list) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func ParkedIn(records []Record, host string, now time.Time) []Parked {
 	}
 	var list []Parked
 	for _, p := range latest {
-		if p.Waits(now) {
+		if p.IsWaiting(now) {
 			list = append(list, p)
 		}
 	}

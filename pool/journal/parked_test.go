@@ -26,7 +26,7 @@ func ran(earlier journal.Tally, outcome journal.Outcome, list ...loop.Iteration)
 	at := list[len(list)-1].Ended
 	r := journal.Record{
 		Run:   journal.Run{ID: "r", Host: "h", Key: "k", Earlier: earlier},
-		State: journal.State{Facts: journal.Facts{At: at, Iterations: list}, Verdict: journal.Verdict{Outcome: outcome}},
+		State: journal.State{Facts: journal.Facts{CompletedAt: at, Iterations: list}, Verdict: journal.Verdict{Outcome: outcome}},
 	}
 	if outcome == journal.AgentUnavailable {
 		r.Verdict.RetryAt = list[len(list)-1].Failure.ResetAt
@@ -99,7 +99,7 @@ func TestWaits(t *testing.T) {
 		{both, -60, []agents.Choice{a}, false}, {failed, -60, []agents.Choice{a}, false}, {failed, -1, []agents.Choice{a}, true},
 	}
 	for i, tt := range tests {
-		if got := tt.tally.Waits(parkedAt.Add(time.Duration(tt.now)*time.Minute), tt.chain); got != tt.want {
+		if got := tt.tally.MustWait(parkedAt.Add(time.Duration(tt.now)*time.Minute), tt.chain); got != tt.want {
 			t.Errorf("%d: waits %t, not %t", i, got, tt.want)
 		}
 	}

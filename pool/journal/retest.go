@@ -37,36 +37,38 @@ type Retest struct {
 type Rerun struct {
 	Command string   `json:"command"`
 	Files   []string `json:"files"`
-	Base    Ran      `json:"base"`
-	Tip     *Ran     `json:"tip,omitempty"` // nil: not tried
+	Base    TestRun  `json:"base"`
+	Tip     *TestRun `json:"tip,omitempty"` // nil: not tried
 }
 
-// Ran is the result of such a command.
-type Ran struct {
-	How      How           `json:"how"`
+// TestRun is the result of such a command.
+type TestRun struct {
+	Outcome  TestOutcome   `json:"how"`
 	ExitCode int           `json:"exit_code"`
 	Duration time.Duration `json:"duration_ns"`
 	Log      string        `json:"log"`            // file in the run's folder
 	Tail     string        `json:"tail,omitempty"` // end of the output, if the tests should have passed; hostile
 }
 
-// How is how tests ended. It is a closed set.
-type How string
+// TestOutcome is how tests ended. It is a closed set.
+type TestOutcome string
 
 const (
-	RanPassed  How = "passed"
-	RanFailed  How = "failed"
-	RanUnbuilt How = "unbuilt"   // they could not be built or loaded, for example because the tested code is missing
-	RanTooLong How = "timed-out" // they did not end in time
-	RanNone    How = "none"      // no test ran
-	RanNot     How = "not-run"   // the command could not be started
+	TestsPassed     TestOutcome = "passed"
+	TestsFailed     TestOutcome = "failed"
+	TestsNotBuilt   TestOutcome = "unbuilt"   // they could not be built or loaded, for example because the tested code is missing
+	TestsTimedOut   TestOutcome = "timed-out" // they did not end in time
+	TestsNone       TestOutcome = "none"      // no test ran
+	TestsNotStarted TestOutcome = "not-run"   // the command could not be started
 )
 
 // Failed reports whether tests failed, in any way.
-func (r Ran) Failed() bool { return r.How == RanFailed || r.How == RanUnbuilt || r.How == RanTooLong }
+func (r TestRun) Failed() bool {
+	return r.Outcome == TestsFailed || r.Outcome == TestsNotBuilt || r.Outcome == TestsTimedOut
+}
 
 // Proves reports whether the tests fail without the change and pass with it.
-func (r Rerun) Proves() bool { return r.Base.Failed() && r.Tip != nil && r.Tip.How == RanPassed }
+func (r Rerun) Proves() bool { return r.Base.Failed() && r.Tip != nil && r.Tip.Outcome == TestsPassed }
 
 // Settled reports whether nothing is left to prove.
 func (r *Retest) Settled() bool { return r.Proved || r.Exempt }

@@ -46,8 +46,8 @@ const (
 // Severities lists every severity, most severe first.
 func Severities() []Severity { return []Severity{SeverityCritical, SeverityMajor, SeverityMinor} }
 
-// Gravest returns the findings, most severe first.
-func (r *Review) Gravest() []Finding {
+// BySeverity returns the findings, most severe first.
+func (r *Review) BySeverity() []Finding {
 	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b Finding) int {
 		return slices.Index(Severities(), a.Severity) - slices.Index(Severities(), b.Severity)
 	})

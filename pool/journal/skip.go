@@ -8,16 +8,16 @@ import (
 
 // Skip is the reason why an issue is not worked now. Package pool/report formats it for people.
 type Skip struct {
-	Code    SkipCode      `json:"code"`
-	Detail  string        `json:"detail,omitempty"` // data for the code, such as a label or an error
-	Unfit   tracker.Unfit `json:"unfit,omitzero"`   // for SkipUnfit
-	Run     string        `json:"run,omitempty"`    // the run that is the reason
-	Host    string        `json:"host,omitempty"`   // host of that run
-	Outcome Outcome       `json:"outcome,omitempty"`
-	Attempt int           `json:"attempt,omitempty"`
-	Until   time.Time     `json:"until,omitzero"`
-	For     string        `json:"for,omitempty"`   // the issue that it waits for
-	Where   string        `json:"where,omitempty"` // that issue's request or branch
+	Code     SkipCode      `json:"code"`
+	Detail   string        `json:"detail,omitempty"` // data for the code, such as a label or an error
+	Unfit    tracker.Unfit `json:"unfit,omitzero"`   // for SkipUnfit
+	Run      string        `json:"run,omitempty"`    // the run that is the reason
+	Host     string        `json:"host,omitempty"`   // host of that run
+	Outcome  Outcome       `json:"outcome,omitempty"`
+	Attempt  int           `json:"attempt,omitempty"`
+	Until    time.Time     `json:"until,omitzero"`
+	WaitsFor string        `json:"for,omitempty"`   // the issue that it waits for
+	Where    string        `json:"where,omitempty"` // that issue's request or branch
 }
 
 // SkipCode is a kind of reason. The set is open.

@@ -120,21 +120,21 @@ func (t Tally) Restart(a Asked) Tally {
 	return t
 }
 
-// Later reports whether the tally includes more ended runs than the other. If one of them has no count, the times decide.
-func (t Tally) Later(other Tally) bool {
+// IsNewer reports whether the tally includes more ended runs than the other. If one of them has no count, the times decide.
+func (t Tally) IsNewer(other Tally) bool {
 	if t.Runs == other.Runs || t.Runs == 0 || other.Runs == 0 {
 		return t.At.After(other.At)
 	}
 	return t.Runs > other.Runs
 }
 
-// Waits reports whether it is too early for a run with any of these agents. An unavailable agent delays only itself.
-func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
+// MustWait reports whether it is too early for a run with any of these agents. An unavailable agent delays only itself.
+func (t Tally) MustWait(now time.Time, chain []agents.Choice) bool {
 	if on := isWaiting(t.At, t.RetryAt, now); !on || t.Outcome != AgentUnavailable {
 		return on
 	}
 	return !slices.ContainsFunc(chain, func(c agents.Choice) bool {
-		return !slices.ContainsFunc(t.Parked, func(p Parked) bool { return p.Choice() == c && p.Waits(now) })
+		return !slices.ContainsFunc(t.Parked, func(p Parked) bool { return p.Choice() == c && p.IsWaiting(now) })
 	})
 }
 
@@ -147,7 +147,7 @@ func (r Record) Tally() Tally {
 		return t
 	}
 	t.Run, t.Host, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
-	t.At, t.RetryAt, t.Final, t.Runs, t.Stopped = r.Facts.At, v.RetryAt, v.Final, t.Runs+1, v.byPerson()
+	t.At, t.RetryAt, t.Final, t.Runs, t.Stopped = r.Facts.CompletedAt, v.RetryAt, v.Final, t.Runs+1, v.byPerson()
 	if v.Final {
 		t.Open = nil
 	}
@@ -188,6 +188,6 @@ func (h History) Last() (Record, bool) {
 func (h History) Begun() History {
 	return slices.DeleteFunc(slices.Clone(h), func(r Record) bool {
 		f := r.Facts
-		return f.Open != nil || f.Cut != "" && f.Cut.Before(StageWork)
+		return f.Open != nil || f.StoppedStage != "" && f.StoppedStage.Before(StageWork)
 	})
 }

@@ -66,11 +66,11 @@ func Sum(records []Record) []Total {
 			continue
 		}
 		t.Runs++
-		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) && !r.Facts.Free {
+		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) && !r.Facts.UsedNothing {
 			t.Unknown++
 		}
 		if !r.Ended.IsZero() {
-			t.Seconds += r.Took(r.Ended).Seconds()
+			t.Seconds += r.DurationUntil(r.Ended).Seconds()
 		}
 	}
 	out := make([]Total, 0, len(sums))

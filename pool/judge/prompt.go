@@ -101,7 +101,7 @@ func advice(r *journal.Review) string {
 	b.WriteString(" Look at each finding. Fix what is right; where a finding is wrong, " +
 		"leave the code as it is, and make clear in the code why. Commit, and say that you are done.")
 	var list []string
-	for _, f := range r.Gravest() {
+	for _, f := range r.BySeverity() {
 		list = append(list, "- "+report.Finding(f))
 	}
 	return b.String() + report.Fenced(strings.Join(list, "\n"))

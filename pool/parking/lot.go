@@ -108,4 +108,4 @@ func (l *Lot) firstAvailable(list []agents.Choice, over map[agents.Choice]bool, 
 	})
 }
 
-func isUnavailable(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Waits(now) }
+func isUnavailable(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.IsWaiting(now) }

@@ -69,8 +69,8 @@ func record() journal.Record {
 				Iterations: []loop.Iteration{{Agent: "claude-code", Model: "m", Prompt: "p1"}, {Agent: "codex", Prompt: "p2"}, {Agent: "codex", Prompt: "p3"}},
 				Review:     &journal.Review{Tip: object("1"), Agent: "codex:r", Accepted: true},
 				Retest: &journal.Retest{Tip: object("1"), Base: object("3"), Proved: true, Runs: []journal.Rerun{{
-					Command: "go test ./a", Files: []string{"a/a_test.go"}, Base: journal.Ran{How: journal.RanFailed, ExitCode: 1, Duration: time.Second, Log: "base.log", Tail: "no part of it"},
-					Tip: &journal.Ran{How: journal.RanPassed, Duration: time.Second, Log: "tip.log"},
+					Command: "go test ./a", Files: []string{"a/a_test.go"}, Base: journal.TestRun{Outcome: journal.TestsFailed, ExitCode: 1, Duration: time.Second, Log: "base.log", Tail: "no part of it"},
+					Tip: &journal.TestRun{Outcome: journal.TestsPassed, Duration: time.Second, Log: "tip.log"},
 				}}},
 				Watch: &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Noticed: true}}},
 			},

@@ -169,7 +169,7 @@ func statementOf(r journal.Record, at objects, version string, now time.Time, di
 	}
 	if w := f.Watch; w != nil {
 		p.Watch = Watch{
-			Files: len(w.Files) + w.More, Findings: len(w.Findings), TestsAdded: w.Added, TestsRemoved: w.Removed, TestsSkipped: w.Skipped,
+			Files: len(w.Files) + w.UnlistedFiles, Findings: len(w.Findings), TestsAdded: w.Added, TestsRemoved: w.Removed, TestsSkipped: w.Skipped,
 		}
 		for _, c := range w.Canaries {
 			if c.Noticed {

@@ -27,16 +27,16 @@ type Rerun struct {
 
 // Ran describes how the command ended.
 type Ran struct {
-	Result   journal.How   `json:"result"`
-	ExitCode int           `json:"exit_code"`
-	Duration time.Duration `json:"duration_ns"`
-	Log      *Log          `json:"log,omitempty"` // nil if the log belongs to another run
+	Result   journal.TestOutcome `json:"result"`
+	ExitCode int                 `json:"exit_code"`
+	Duration time.Duration       `json:"duration_ns"`
+	Log      *Log                `json:"log,omitempty"` // nil if the log belongs to another run
 }
 
 // testsOf converts the retest in a run's record.
 func testsOf(r *journal.Retest, digest func(name string) *Log) *Tests {
-	ran := func(r journal.Ran) Ran {
-		out := Ran{Result: r.How, ExitCode: r.ExitCode, Duration: r.Duration}
+	ran := func(r journal.TestRun) Ran {
+		out := Ran{Result: r.Outcome, ExitCode: r.ExitCode, Duration: r.Duration}
 		if r.Log != "" {
 			out.Log = digest(r.Log)
 		}
@@ -56,8 +56,8 @@ func testsOf(r *journal.Retest, digest func(name string) *Log) *Tests {
 
 // proves reports whether the tests fail without the change and pass with it.
 func (r Rerun) proves() bool {
-	failed := journal.Ran{How: r.Base.Result}.Failed()
-	return failed && r.Commit != nil && r.Commit.Result == journal.RanPassed
+	failed := journal.TestRun{Outcome: r.Base.Result}.Failed()
+	return failed && r.Commit != nil && r.Commit.Result == journal.TestsPassed
 }
 
 // judge checks the claim about the tests against their runs and the commit's base; false if there is no claim.

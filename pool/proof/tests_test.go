@@ -15,14 +15,14 @@ import (
 // The statement has the result of the tests, but only for exactly these commits.
 func TestStatementOfTests(t *testing.T) {
 	t.Parallel()
-	run := func(base, tip journal.How) journal.Rerun {
-		r := journal.Rerun{Command: "test x", Files: []string{"x"}, Base: journal.Ran{How: base, Log: "base.log"}}
+	run := func(base, tip journal.TestOutcome) journal.Rerun {
+		r := journal.Rerun{Command: "test x", Files: []string{"x"}, Base: journal.TestRun{Outcome: base, Log: "base.log"}}
 		if tip != "" {
-			r.Tip = &journal.Ran{How: tip}
+			r.Tip = &journal.TestRun{Outcome: tip}
 		}
 		return r
 	}
-	good, vacuous := run(journal.RanUnbuilt, journal.RanPassed), run(journal.RanPassed, "")
+	good, vacuous := run(journal.TestsNotBuilt, journal.TestsPassed), run(journal.TestsPassed, "")
 	for name, c := range map[string]struct {
 		tests *journal.Retest
 		says  string // a line of Says or Leaves

@@ -38,7 +38,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	if len(w.Files)+len(w.Findings) == 0 {
 		return
 	}
-	head := "The agent changed " + plural.Of(len(w.Files)+w.More, "file") + " that the checks depend on"
+	head := "The agent changed " + plural.Of(len(w.Files)+w.UnlistedFiles, "file") + " that the checks depend on"
 	if len(w.Files) == 0 {
 		head = "The agent changed no file that the checks depend on, but check this"
 	}
@@ -60,7 +60,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 		lines = append(lines, "Look at "+tracker.QuoteLine(f, line))
 	}
 	bullets(b, lines, 0)
-	if w.Unrun {
+	if w.GateNotRun {
 		b.WriteString("The gate did not run with these files as they were on the " +
 			"base: it ran in the agent's worktree only.\n\n")
 	}
@@ -118,17 +118,17 @@ func tests(w *journal.Watch) string {
 }
 
 // Ran describes how tests ended.
-func Ran(r journal.Ran) string {
-	switch r.How {
-	case journal.RanPassed:
+func Ran(r journal.TestRun) string {
+	switch r.Outcome {
+	case journal.TestsPassed:
 		return "passed"
-	case journal.RanUnbuilt:
+	case journal.TestsNotBuilt:
 		return "could not be built or loaded"
-	case journal.RanTooLong:
+	case journal.TestsTimedOut:
 		return "did not end in time"
-	case journal.RanNone:
+	case journal.TestsNone:
 		return "ran no test"
-	case journal.RanNot:
+	case journal.TestsNotStarted:
 		return "could not be started"
 	}
 	return fmt.Sprintf("failed with exit status %d", r.ExitCode)
@@ -211,7 +211,7 @@ func review(b *strings.Builder, r *journal.Review) {
 	}
 	b.WriteString("\n\n")
 	var lines []string
-	for _, f := range r.Gravest() {
+	for _, f := range r.BySeverity() {
 		lines = append(lines, tracker.QuoteLine(Finding(f), words))
 	}
 	bullets(b, lines, 0)

@@ -93,7 +93,7 @@ func history(b *strings.Builder, in Input) {
 		}
 		did := []string{plural.Of(r.Commits, "commit")}
 		if n := len(r.Facts.Iterations); n > 0 {
-			did = append(did, plural.Of(n, "iteration"), r.Took(r.Ended).Round(time.Second).String())
+			did = append(did, plural.Of(n, "iteration"), r.DurationUntil(r.Ended).Round(time.Second).String())
 		}
 		if u := r.Facts.Usage; u != (agents.Usage{}) {
 			did = append(did, ledger.Spend{Usage: u}.Text())

@@ -97,6 +97,6 @@ func Skip(s journal.Skip) string {
 			s.Until.Local().Format(time.DateTime+" MST"), s.Outcome, plural.Of(s.Attempt, "attempt"))
 	}
 	values := strings.NewReplacer(
-		"{detail}", s.Detail, "{run}", s.Run, "{host}", s.Host, "{outcome}", string(s.Outcome), "{for}", s.For, "{where}", s.Where)
+		"{detail}", s.Detail, "{run}", s.Run, "{host}", s.Host, "{outcome}", string(s.Outcome), "{for}", s.WaitsFor, "{where}", s.Where)
 	return values.Replace(cmp.Or(skips()[s.Code], "{detail}"))
 }

@@ -198,7 +198,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 
 // effort lists what the run took, and its identity.
 func effort(b *strings.Builder, in Input, r journal.Record) {
-	took := r.Took(in.Now).Round(time.Second)
+	took := r.DurationUntil(in.Now).Round(time.Second)
 	if r.Settings.Attended {
 		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
 	} else {
@@ -212,7 +212,7 @@ func effort(b *strings.Builder, in Input, r journal.Record) {
 		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())
 	}
 	b.WriteString(reviewSpent(r.Facts.ReviewSpend))
-	if u := r.Facts.Unseen(); u != (agents.Usage{}) {
+	if u := r.Facts.Unmetered(); u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", ledger.Spend{Usage: u}.Text())
 	}
 	if !r.Settings.Attended {
@@ -227,9 +227,9 @@ func effort(b *strings.Builder, in Input, r journal.Record) {
 		fmt.Fprintf(b, "\n- Sessions: %s", s)
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", r.ID)
-	if r.Anew != "" {
-		fmt.Fprintf(b, ", started again from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line),
-			r.Without, r.Key)
+	if r.RestartReason != "" {
+		fmt.Fprintf(b, ", started again from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.RestartReason, line),
+			r.ExcludedCommit, r.Key)
 	}
 	if r.After != "" && !r.Settings.Attended {
 		fmt.Fprintf(b, ", started again: run `%s` ended as %s", r.After, r.AfterOutcome)

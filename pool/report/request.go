@@ -57,7 +57,7 @@ func change(in Request) string {
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
-	fmt.Fprintf(&b, ": %s, %s", plural.Of(len(f.Iterations), "iteration"), r.Took(in.Now).Round(time.Second))
+	fmt.Fprintf(&b, ": %s, %s", plural.Of(len(f.Iterations), "iteration"), r.DurationUntil(in.Now).Round(time.Second))
 	if f.Usage != (agents.Usage{}) {
 		fmt.Fprintf(&b, "; %s", ledger.Spend{Usage: f.Usage}.Text())
 	}
@@ -66,8 +66,8 @@ func change(in Request) string {
 		fmt.Fprintf(&b, "%s.\n\n", strings.TrimPrefix(text, "\n- "))
 	}
 	proof(&b, in.Steps.Hints, r)
-	if r.Anew != "" {
-		fmt.Fprintf(&b, "Started again from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
+	if r.RestartReason != "" {
+		fmt.Fprintf(&b, "Started again from the base: %s.\n\n", tracker.QuoteLine(r.RestartReason, line))
 	}
 	remarks(&b, in.Input, r)
 	fmt.Fprintf(&b, "To go on: %s", goOn(in, r))

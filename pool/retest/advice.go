@@ -22,7 +22,7 @@ func advice(r *journal.Retest, base string) string {
 			continue
 		}
 		data += fmt.Sprintf("\n\n$ %s\nwithout the change: %s", run.Command, report.Ran(run.Base))
-		if run.Tip != nil && run.Tip.How != journal.RanPassed {
+		if run.Tip != nil && run.Tip.Outcome != journal.TestsPassed {
 			data += fmt.Sprintf("\nwith the change: %s\n%s", report.Ran(*run.Tip), run.Tip.Tail)
 		}
 	}

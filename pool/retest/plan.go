@@ -168,21 +168,21 @@ func overlay(f diff.File, now bool) (edits []diff.Edit) {
 }
 
 // howItEnded returns how a command ended.
-func (c command) howItEnded(got loop.Check) journal.How {
+func (c command) howItEnded(got loop.Check) journal.TestOutcome {
 	has := func(texts []string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(got.Tail, text) })
 	}
 	switch {
 	case got.TimedOut:
-		return journal.RanTooLong
+		return journal.TestsTimedOut
 	case got.ExitCode == 126 || got.ExitCode == 127:
-		return journal.RanNot
+		return journal.TestsNotStarted
 	case slices.Contains(c.Empty, got.ExitCode), got.ExitCode == 0 && has(c.Idle), got.ExitCode != 0 && has(c.Unfound):
-		return journal.RanNone
+		return journal.TestsNone
 	case got.ExitCode == 0:
-		return journal.RanPassed
+		return journal.TestsPassed
 	case has(c.Unbuilt):
-		return journal.RanUnbuilt
+		return journal.TestsNotBuilt
 	}
-	return journal.RanFailed
+	return journal.TestsFailed
 }

@@ -117,16 +117,16 @@ func TestPlan(t *testing.T) {
 func TestHow(t *testing.T) {
 	t.Parallel()
 	c := command{Retest: ecosystem.Retest{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}, Unfound: []string{"No tests found"}}}
-	for want, check := range map[journal.How]loop.Check{
-		journal.RanPassed: {Tail: "ok"}, journal.RanFailed: {ExitCode: 1, Tail: "FAIL"}, journal.RanUnbuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
-		journal.RanTooLong: {TimedOut: true, ExitCode: 137}, journal.RanNone: {Tail: "? x [no test files]"}, journal.RanNot: {ExitCode: 127},
+	for want, check := range map[journal.TestOutcome]loop.Check{
+		journal.TestsPassed: {Tail: "ok"}, journal.TestsFailed: {ExitCode: 1, Tail: "FAIL"}, journal.TestsNotBuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
+		journal.TestsTimedOut: {TimedOut: true, ExitCode: 137}, journal.TestsNone: {Tail: "? x [no test files]"}, journal.TestsNotStarted: {ExitCode: 127},
 	} {
 		if got := c.howItEnded(check); got != want {
 			t.Errorf("%+v: %s, want %s", check, got, want)
 		}
 	}
 	for _, none := range []loop.Check{{ExitCode: 5}, {ExitCode: 1, Tail: "> No tests found for given includes"}} {
-		if got := c.howItEnded(none); got != journal.RanNone {
+		if got := c.howItEnded(none); got != journal.TestsNone {
 			t.Errorf("%+v: %s", none, got)
 		}
 	}
@@ -135,24 +135,24 @@ func TestHow(t *testing.T) {
 // A change is proved only if each test fails without the change and passes with it.
 func TestConclude(t *testing.T) {
 	t.Parallel()
-	run := func(base, tip journal.How) journal.Rerun {
-		r := journal.Rerun{Command: "c", Files: []string{"f"}, Base: journal.Ran{How: base}}
+	run := func(base, tip journal.TestOutcome) journal.Rerun {
+		r := journal.Rerun{Command: "c", Files: []string{"f"}, Base: journal.TestRun{Outcome: base}}
 		if tip != "" {
-			r.Tip = &journal.Ran{How: tip}
+			r.Tip = &journal.TestRun{Outcome: tip}
 		}
 		return r
 	}
-	all := []journal.How{journal.RanPassed, journal.RanFailed, journal.RanUnbuilt, journal.RanTooLong, journal.RanNone, journal.RanNot}
+	all := []journal.TestOutcome{journal.TestsPassed, journal.TestsFailed, journal.TestsNotBuilt, journal.TestsTimedOut, journal.TestsNone, journal.TestsNotStarted}
 	for _, base := range all {
 		for _, tip := range append(all, "") {
 			proved, why := conclude([]journal.Rerun{run(base, tip)})
-			fails := base == journal.RanFailed || base == journal.RanUnbuilt || base == journal.RanTooLong
-			if proved != (fails && tip == journal.RanPassed) || proved != (why == "") {
+			fails := base == journal.TestsFailed || base == journal.TestsNotBuilt || base == journal.TestsTimedOut
+			if proved != (fails && tip == journal.TestsPassed) || proved != (why == "") {
 				t.Errorf("%s, %s: %v, %q", base, tip, proved, why)
 			}
 		}
 	}
-	good, bad := run(journal.RanFailed, journal.RanPassed), run(journal.RanPassed, journal.RanPassed)
+	good, bad := run(journal.TestsFailed, journal.TestsPassed), run(journal.TestsPassed, journal.TestsPassed)
 	if proved, why := conclude([]journal.Rerun{good, bad}); proved || why != "f passes without the change" {
 		t.Errorf("%v, %q", proved, why)
 	}
@@ -168,8 +168,8 @@ func TestConclude(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	text := advice(&journal.Retest{Why: "~~~~ x passes without the change", Runs: []journal.Rerun{
-		{Command: "good", Base: journal.Ran{How: journal.RanFailed}, Tip: &journal.Ran{How: journal.RanPassed}},
-		{Command: "bad", Base: journal.Ran{How: journal.RanFailed, ExitCode: 1}, Tip: &journal.Ran{How: journal.RanFailed, ExitCode: 2, Tail: "OUTPUT"}},
+		{Command: "good", Base: journal.TestRun{Outcome: journal.TestsFailed}, Tip: &journal.TestRun{Outcome: journal.TestsPassed}},
+		{Command: "bad", Base: journal.TestRun{Outcome: journal.TestsFailed, ExitCode: 1}, Tip: &journal.TestRun{Outcome: journal.TestsFailed, ExitCode: 2, Tail: "OUTPUT"}},
 	}}, "main")
 	if !strings.Contains(text, "must fail on main") || !strings.Contains(text, "\n~~~~~\n~~~~ x passes") || strings.Contains(text, "good") ||
 		!strings.Contains(text, "$ bad\nwithout the change: failed with exit status 1\nwith the change: failed with exit status 2\nOUTPUT") {

@@ -134,7 +134,7 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 	for i, c := range p.runs {
 		r.Runs = append(r.Runs, journal.Rerun{Command: c.Line, Files: c.files, Base: base[i]})
 	}
-	if slices.ContainsFunc(base, journal.Ran.Failed) {
+	if slices.ContainsFunc(base, journal.TestRun.Failed) {
 		w.Says("the tests of the change run on the tip, where they must pass")
 		tip, failed, err := t.run(ctx, w, journal.PlaceCheckout, r.Tip, p.runs)
 		if err != nil || failed != "" {
@@ -150,7 +150,7 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 }
 
 // run runs the commands on a clean checkout of a commit. failed has the reason if its setup did not pass.
-func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit string, runs []command) (list []journal.Ran, failed string, err error) {
+func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit string, runs []command) (list []journal.TestRun, failed string, err error) {
 	o, place := w.Checkout, "base"
 	if at == journal.PlaceCheckout {
 		place = "tip"
@@ -170,7 +170,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 	}
 	for i, check := range got.Checks {
 		one := ran(runs[i].howItEnded(check), check, log+loop.GateLog(0, i))
-		if commit == w.tip() && one.How != journal.RanPassed { // the agent has to know
+		if commit == w.tip() && one.Outcome != journal.TestsPassed { // the agent has to know
 			one.Tail = report.LastBytes(check.Tail, tailKept)
 		}
 		list = append(list, one)
@@ -191,8 +191,8 @@ func (w Work) timeout() (most time.Duration) {
 	return most
 }
 
-func ran(how journal.How, c loop.Check, log string) journal.Ran {
-	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log}
+func ran(how journal.TestOutcome, c loop.Check, log string) journal.TestRun {
+	return journal.TestRun{Outcome: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log}
 }
 
 // runGate lets the gate decide if no test is new or changed: with the tests' changed data of the tip, if any, it must fail on the
@@ -240,7 +240,7 @@ func (t *Tester) runGate(ctx context.Context, w Work, f journal.Facts, p plan, r
 // onlyTests reports whether tests are the only files of the gate that the change touches. A helper of tests may contain code,
 // too.
 func onlyTests(w *journal.Watch) bool {
-	return w != nil && w.More+len(w.Findings) == 0 &&
+	return w != nil && w.UnlistedFiles+len(w.Findings) == 0 &&
 		!slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test || f.Helper })
 }
 
@@ -265,17 +265,17 @@ func conclude(runs []journal.Rerun) (proved bool, why string) {
 func flaw(r journal.Rerun) string {
 	what := strings.Join(r.Files[:min(3, len(r.Files))], ", ")
 	switch {
-	case r.Base.How == journal.RanPassed:
+	case r.Base.Outcome == journal.TestsPassed:
 		return what + " passes without the change"
-	case r.Base.How == journal.RanNone:
+	case r.Base.Outcome == journal.TestsNone:
 		return "no test of " + what + " runs without the change"
-	case r.Base.How == journal.RanNot || r.Tip != nil && r.Tip.How == journal.RanNot:
+	case r.Base.Outcome == journal.TestsNotStarted || r.Tip != nil && r.Tip.Outcome == journal.TestsNotStarted:
 		return "the command for " + what + " cannot be started: " + r.Command
 	case r.Proves():
 		return ""
-	case r.Tip != nil && r.Tip.How == journal.RanNone:
+	case r.Tip != nil && r.Tip.Outcome == journal.TestsNone:
 		return "no test of " + what + " runs with the change"
-	case r.Tip != nil && r.Tip.How == journal.RanTooLong:
+	case r.Tip != nil && r.Tip.Outcome == journal.TestsTimedOut:
 		return what + " does not end in time with the change"
 	}
 	return what + " fails with the change, too"

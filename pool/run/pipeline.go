@@ -92,19 +92,19 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 
 // beginStage stores that a stage begins, and does the stage.
 func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
-	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
+	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.StoppedStage == "" {
 		x.events.Emit(journal.Event{
 			Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
-			Elapsed: x.run.Took(time.Now()).Seconds(),
+			Elapsed: x.run.DurationUntil(time.Now()).Seconds(),
 		})
 	}
 	s.Stage = stage.name
 	if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
 		return s, &deferral{err, true} // an effect that cannot be undone needs a record
 	}
-	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
+	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.DurationUntil(time.Now()).Seconds()})
 	s, err := x.doStage(ctx, stage, s)
-	s.Facts.At, s.Facts.Usage = time.Now(), x.addLaterUsage(stage.name, s.Facts.Usage)
+	s.Facts.CompletedAt, s.Facts.Usage = time.Now(), x.addLaterUsage(stage.name, s.Facts.Usage)
 	if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
 		s.Verdict = decide.Verdict(s.Facts)
 	}
@@ -117,7 +117,7 @@ func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State
 // doStage does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
 // remote.
 func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
-	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.Stopped(ctx) { // no agent has begun
+	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.StoppedStage == "" && x.stop.Stopped(ctx) { // no agent has begun
 		return x.cut(ctx, s, stage.name), nil
 	}
 	cancel := context.CancelFunc(func() {})
@@ -146,7 +146,7 @@ func (x *execution) save(ctx context.Context, s journal.State) error {
 
 // cut records at which stage the run was cut short, and why.
 func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
-	s.Facts.Cut = at
+	s.Facts.StoppedStage = at
 	halt.Note(&s.Facts, x.stop.Reason(ctx))
 	return s
 }
@@ -158,7 +158,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	e := x.events.Stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason,
 		Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
-		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(),
+		Usage: &usage, UsedNothing: s.Facts.UsedNothing, Elapsed: x.run.DurationUntil(s.Ended).Seconds(),
 		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: s}.Merged(),
 		URL: x.run.URL, Request: s.Request.URL,
 	})
@@ -167,7 +167,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	x.events.Deliver(e)
 	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", detail,
-		"commits", s.Commits, "elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
+		"commits", s.Commits, "elapsed", x.run.DurationUntil(s.Ended).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}

@@ -33,7 +33,7 @@ type prepared struct {
 
 // prepare makes the tree and opens the sandbox.
 func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State, error) {
-	if s.Facts.Open != nil || s.Facts.Cut != "" {
+	if s.Facts.Open != nil || s.Facts.StoppedStage != "" {
 		return s, nil
 	}
 	err := x.task.Failed
@@ -59,7 +59,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 		fresh = x.space.Answers(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
 	s.Facts.Open, x.openErr = faultOf(err, fresh), err
-	if s.Facts.Open.Away() {
+	if s.Facts.Open.IsUnavailable() {
 		x.result.Unavailable = err
 	}
 	return s, nil
@@ -160,7 +160,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 		return err
 	}
 	if made.Start() != x.base.Commit {
-		x.run.Without, x.run.Anew = "", ""
+		x.run.ExcludedCommit, x.run.RestartReason = "", ""
 	}
 	if x.space = x.newSpace(made); len(x.c.Setup) > 0 && !x.run.Settings.Attended {
 		x.space.Warm(ctx)
@@ -265,7 +265,7 @@ func faultOf(err error, fresh bool) *journal.Fault {
 	} else if _, ok := errors.AsType[*tree.DirtyError](err); ok {
 		f.Kind = journal.FaultDirty
 	} else if publish.Unreachable(err) {
-		f.Kind = journal.FaultAway
+		f.Kind = journal.FaultUnavailable
 	} else if _, short := errors.AsType[*disk.ShortError](err); short || fresh || importer.IsOutOfResources(err) { // what the machine lacks, every run lacks
 		f.Kind = journal.FaultSandbox
 	}
@@ -301,7 +301,7 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	}
 	switch {
 	case s.Stage.Before(journal.StageVerify):
-		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
+		s.Facts.Stop, s.Facts.StoppedStage = journal.StopCrash, s.Stage
 		return s, journal.StageVerify
 	case s.Stage == journal.StagePublish && s.Published == "" && x.isPushed(s):
 		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true

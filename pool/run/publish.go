@@ -54,7 +54,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 	x.releaseMergeLock()
 	s.Warnings = addNotices(s.Warnings, x.space.Close(ctx, x.run.Keep)...)
 	if x.space != nil && x.space.Tree != nil {
-		if s.Unclosed = x.space.Unclosed; x.run.Keep || x.space.Tree.Unsaved() {
+		if s.SandboxMayRun = x.space.Unclosed; x.run.Keep || x.space.Tree.Unsaved() {
 			s.Tree = x.space.Dir
 		}
 	}
@@ -63,7 +63,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 
 // moveBranch moves the branch to the commits if it was checked out when they were imported. While it still is, the run waits.
 func (x *execution) moveBranch(ctx context.Context, s journal.State) (journal.State, error) {
-	if s.Published != "" || s.Facts.Cut != "" || x.space == nil || x.space.Tree == nil {
+	if s.Published != "" || s.Facts.StoppedStage != "" || x.space == nil || x.space.Tree == nil {
 		return s, nil // the next run begins at commits that the branch lacks
 	}
 	err := x.space.Tree.MoveBranch(ctx)
@@ -149,7 +149,7 @@ func (x *execution) handlePublishError(ctx context.Context, s journal.State, err
 	case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish != journal.PublishMerge:
 		// Moved by a person, or by a run of another clone that took the issue after this one died. The next run begins at their
 		// commits.
-		s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
+		s.Facts.StoppedStage, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
 		return s, nil
 	case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
 		return x.warn(s, fmt.Errorf("publish: %w", err)), nil // the outcome does not depend on the draft
@@ -266,7 +266,7 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 
 // reportInput returns the data for the run's reports.
 func (x *execution) reportInput(s journal.State) report.Input {
-	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
+	s.Facts.CompletedAt, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
 	s.Verdict = decide.Verdict(s.Facts)
 	in := x.r.reportInput(journal.Record{Run: x.run, State: s})
 	in.Earlier, in.Issue, in.Invisible, in.Unfit = x.earlier, x.task.Issue, x.invisible, x.stop.Unfit()

@@ -29,7 +29,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 			s = x.warn(s, failed)
 		}
 	}
-	if err != nil || s.Facts.Cut != "" || !x.publishable(s) {
+	if err != nil || s.Facts.StoppedStage != "" || !x.publishable(s) {
 		return s, err
 	}
 	if x.stop.Killed {
@@ -65,7 +65,7 @@ func (x *execution) countChanges(ctx context.Context, s journal.State) journal.S
 
 // verifyLost checks the commits of a run that died after its work and whose worktree is lost.
 func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.State, error) {
-	if s.Facts.Cut != "" || !x.publishable(s) {
+	if s.Facts.StoppedStage != "" || !x.publishable(s) {
 		return s, nil
 	}
 	base, err := x.c.Repo.Base(ctx, x.run.Base)
@@ -150,7 +150,7 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 		w.Last = got
 	}
 	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
-	s.Facts.About(s.Tip)
+	s.Facts.DropOtherTips(s.Tip)
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
 		s.Facts.Unchanged, err = x.c.Repo.Spans().Unchanged(ctx, x.base.Commit, s.Tip)
@@ -302,7 +302,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
 		return x.judgeWork(ctx, s)
 	}
-	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
+	if s.Facts.DropOtherTips(s.Tip); s.Facts.Verify == nil {
 		next, err := x.verifyTip(ctx, *s)
 		if err != nil {
 			if !x.stop.Stopped(ctx) {

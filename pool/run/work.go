@@ -26,7 +26,7 @@ import (
 // work runs the agent's loop, or the command.
 func (x *execution) work(ctx context.Context, s journal.State) (journal.State, error) {
 	switch {
-	case s.Facts.Open != nil || s.Facts.Cut != "" || len(s.Facts.Policy) > 0:
+	case s.Facts.Open != nil || s.Facts.StoppedStage != "" || len(s.Facts.Policy) > 0:
 		return s, nil
 	case x.run.Kind == journal.KindCommand:
 		return x.exec(ctx, s), nil
@@ -47,11 +47,11 @@ func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	f, earlier := &s.Facts, x.spend.Earlier()
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange = res.Gate, res.GateRan, res.Message, res.Question, res.Reason
-	f.Usage, f.Free = res.Usage, journal.Free(res.Iterations)
+	f.Usage, f.UsedNothing = res.Usage, journal.UsedNothing(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: earlier})
 	f.Capped = res.End == loop.EndBudget && !res.AgentBudgetExhausted && !x.c.PerRun.Exhausted(res.Usage) && !x.c.Budget.Exhausted(res.Usage.Add(earlier))
 	if res.End == loop.EndUnavailable {
-		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
+		f.AvailableAt = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
@@ -69,7 +69,7 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrUnavailable) || res.End == loop.EndImport && x.space.Starved(res.Err))
 	lost := f.Starved && res.End == loop.EndSandbox // its checks may have been cut short, as by an interruption
 	if res.End != loop.EndDone && res.End != loop.EndInterrupted && !lost {
-		f.Said = ""
+		f.SignalTip = ""
 	}
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	// A stop leaves an import little time.
@@ -261,8 +261,8 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 // storeDoneTip stores the tip at which the agent says that it is done. If its checks are cut short, the next run needs no agent
 // for them.
 func (x *execution) storeDoneTip(ctx context.Context, s *journal.State, tip string) {
-	if s.Facts.Said != tip {
-		s.Facts.Said = tip
+	if s.Facts.SignalTip != tip {
+		s.Facts.SignalTip = tip
 		_ = x.save(ctx, *s) // on failure the next stage saves again
 	}
 }

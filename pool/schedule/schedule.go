@@ -119,7 +119,7 @@ func Decide(f Facts) (d Decision) {
 }
 
 func newWait(i Issue, code journal.SkipCode, w Work, path string) Wait {
-	return Wait{i.Key, journal.Skip{Code: code, For: w.Key, Detail: path}}
+	return Wait{i.Key, journal.Skip{Code: code, WaitsFor: w.Key, Detail: path}}
 }
 
 // firstOverlap returns the first work that shares files with an issue; the path is empty if there is none.

@@ -105,7 +105,7 @@ func TestDecide(t *testing.T) {
 			}
 			text := func(list []schedule.Wait) (out []string) {
 				for _, w := range list {
-					out = append(out, strings.TrimSpace(fmt.Sprint(w.Key, " ", w.Code, " ", w.For, " ", w.Detail)))
+					out = append(out, strings.TrimSpace(fmt.Sprint(w.Key, " ", w.Code, " ", w.WaitsFor, " ", w.Detail)))
 				}
 				slices.Sort(out)
 				return out
@@ -205,7 +205,7 @@ func FuzzDecide(f *testing.F) {
 				can[w.Key] = true
 			}
 			if w.Code == journal.SkipOverlap {
-				if w.For == w.Key || !can[w.For] {
+				if w.WaitsFor == w.Key || !can[w.WaitsFor] {
 					t.Fatalf("%+v", w)
 				}
 				can[w.Key] = true

@@ -58,7 +58,7 @@ func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
-		known.Passed = &claim.PushedCommits{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
+		known.Passed = &claim.PushedCommits{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.AnswersUntil}
 		if asked := run.Earlier.Asked; asked != nil {
 			known.Passed.Asked = asked.ID
 		}
@@ -105,7 +105,7 @@ func Of(r worktree.ClaimRecord) journal.Tally {
 func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 	here, shared := last.Tally(), Of(known)
 	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // at its end the run had no claim that could count it
-	if here.Run != shared.Run && here.Later(shared) && !lost {
+	if here.Run != shared.Run && here.IsNewer(shared) && !lost {
 		return here.WithOpen(shared).With(shared)
 	}
 	return shared.With(here)
@@ -116,7 +116,7 @@ func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	shared, earlier := Of(known), rec.Earlier
 	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since the request are valid, without this run
-	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && shared.Later(earlier) {
+	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && shared.IsNewer(earlier) {
 		return shared
 	}
 	return earlier.WithOpen(shared)
@@ -137,11 +137,11 @@ func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, 
 		rec := journal.Record{Run: journal.Run{ID: p.Run}}
 		rec.Tip, rec.Facts.End = p.Tip, loop.EndDone // Facts.Tip stays empty: no gate has passed on it here
 		return &rec
-	case last.Hash != hash, upTo.After(last.Answers):
+	case last.Hash != hash, upTo.After(last.AnswersUntil):
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
 		return &last
 	case slices.Contains([]journal.Outcome{journal.Interrupted, journal.EnvironmentUnavailable}, last.Verdict.Outcome) &&
-		last.Verdict.Reason.Code != journal.ReasonWorktreeLost && last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
+		last.Verdict.Reason.Code != journal.ReasonWorktreeLost && last.Facts.SignalTip != "" && last.Facts.SignalTip == last.Tip && last.WIP == "":
 		f := &last.Facts
 		f.End, f.Tip, f.Gate, f.GateRan = loop.EndDone, "", nil, false // no gate has passed on it
 		return &last
@@ -168,7 +168,7 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome,
 		return "", false
 	}
 	d := claim.Record()
-	own, later := d.Run == rec.ID, Of(d).Later(rec.Earlier)
+	own, later := d.Run == rec.ID, Of(d).IsNewer(rec.Earlier)
 	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
 		later = d.At.After(rec.Started)
 	}
@@ -192,7 +192,7 @@ func Answered(runs journal.History, elsewhere worktree.ClaimRecord) (at time.Tim
 		if r.ID == elsewhere.Run {
 			elsewhere = worktree.ClaimRecord{}
 		}
-		told := r.Answers
+		told := r.AnswersUntil
 		if told.IsZero() {
 			told = r.Started
 		}

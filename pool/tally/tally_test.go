@@ -17,7 +17,7 @@ var began = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 // run returns a run of an issue; outcome is empty while it is in progress.
 func run(id string, earlier journal.Tally, used int64, outcome journal.Outcome) journal.Record {
 	r := journal.Record{Run: journal.Run{ID: id, Earlier: earlier, Started: began}}
-	r.Facts.Usage, r.Facts.At, r.Verdict.Outcome = agents.Usage{Input: used}, began.Add(time.Duration(used)*time.Minute), outcome
+	r.Facts.Usage, r.Facts.CompletedAt, r.Verdict.Outcome = agents.Usage{Input: used}, began.Add(time.Duration(used)*time.Minute), outcome
 	r.Verdict.Final, r.Verdict.Counted = outcome == journal.OverBudget, outcome.UsesAttempt()
 	return r
 }
@@ -51,7 +51,7 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 			claim.Finished = c.before.Final
 			dead := run("a", c.before, 5, "")
 			dead.Earlier = tally.Onto(dead, claim)
-			dead.Verdict.Outcome, dead.Facts.At = journal.Interrupted, began.Add(time.Hour)
+			dead.Verdict.Outcome, dead.Facts.CompletedAt = journal.Interrupted, began.Add(time.Hour)
 			got := dead.Tally().With(tally.Of(claim))
 			if got.Spent.Input != c.spent || int64(got.Attempts) != c.attempts {
 				t.Errorf("%d spent and %d attempts, want %d and %d: %+v", got.Spent.Input, got.Attempts, c.spent, c.attempts, got)
@@ -88,8 +88,8 @@ func TestUnpublished(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one := func(outcome journal.Outcome, code journal.ReasonCode, change func(*journal.Record)) journal.History {
-		r := journal.Record{Run: journal.Run{ID: "r", Hash: "h", Answers: at}}
-		r.Ended, r.Tip, r.Facts.Said, r.Facts.Tip, r.Facts.GateRan = at, "t", "t", "t", true
+		r := journal.Record{Run: journal.Run{ID: "r", Hash: "h", AnswersUntil: at}}
+		r.Ended, r.Tip, r.Facts.SignalTip, r.Facts.Tip, r.Facts.GateRan = at, "t", "t", "t", true
 		r.Verdict = journal.Verdict{Outcome: outcome, Reason: journal.Reason{Code: code}}
 		if change != nil {
 			change(&r)
@@ -112,7 +112,7 @@ func TestUnpublished(t *testing.T) {
 		"cut short, reviewed":       {runs: one(journal.Interrupted, journal.ReasonCrash, nil), hash: "h", upTo: at.Add(1)},
 		"cut short, edited":         {runs: one(journal.Interrupted, journal.ReasonCrash, nil), hash: "other"},
 		"cut short, worktree lost":  {runs: one(journal.Interrupted, journal.ReasonWorktreeLost, nil), hash: "h"},
-		"cut short while it worked": {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Facts.Said = "" }), hash: "h"},
+		"cut short while it worked": {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Facts.SignalTip = "" }), hash: "h"},
 		"cut short, and went on":    {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Tip = "later" }), hash: "h"},
 		"cut short, with changes":   {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.WIP = "w" }), hash: "h"},
 		"without its engine":        {runs: one(journal.EnvironmentUnavailable, journal.ReasonMachine, nil), hash: "h", upTo: at, want: "t"},
@@ -139,7 +139,7 @@ func TestUnpublished(t *testing.T) {
 func TestClocksDiffer(t *testing.T) {
 	t.Parallel()
 	ahead := run("a", journal.Tally{}, 1, journal.Failed)
-	ahead.Facts.At = began.Add(24 * time.Hour)
+	ahead.Facts.CompletedAt = began.Add(24 * time.Hour)
 	after := run("b", ahead.Tally(), 2, journal.OverBudget) // on a machine with a correct clock
 	written := tally.Record(after.Tally())
 	written.Finished = true

@@ -272,11 +272,11 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 	in := map[string]string{s.Run: c.p.SandboxName()} // sandbox names by run
 	for _, r := range runs {
 		switch of := r.ID == s.Run || r.ID == s.ParentRun; {
-		case of && !s.Detached && !r.Ended.IsZero() && !r.Unclosed && !t.Unsaved():
+		case of && !s.Detached && !r.Ended.IsZero() && !r.SandboxMayRun && !t.Unsaved():
 			delete(in, s.Run)
 		case of:
 			in[s.Run] = r.Sandbox
-		case r.Unclosed && r.Tree == t.Dir():
+		case r.SandboxMayRun && r.Tree == t.Dir():
 			in[r.ID] = r.Sandbox
 		}
 	}

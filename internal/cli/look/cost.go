@@ -57,10 +57,10 @@ func (g *CostGroup) Add(r journal.Record) {
 	if !r.Settings.Attended { // not a merge by a person; its review may have a cost
 		g.Runs++
 	}
-	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !r.Facts.Free {
+	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !r.Facts.UsedNothing {
 		g.Unknown++
 	}
-	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
+	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unmetered())
 }
 
 // agentWorked reports that an agent was started, or may have been: a crash loses the current iteration.

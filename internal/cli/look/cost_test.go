@@ -93,12 +93,16 @@ func TestRunsWithoutCost(t *testing.T) {
 		"costs nothing":    {func(r *journal.Record) { r.Facts.Usage.Input = 1 }, 0}, // its price is 0
 		"reported a cost":  {func(r *journal.Record) { r.Facts.Usage.CostUSD = 1 }, 0},
 		"cost of a part":   {func(r *journal.Record) { r.Facts.Usage = agents.Usage{CostUSD: 1, Input: 2, Unpriced: 1} }, 1},
-		"ralph died":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork} }, 1},
-		"cut before":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopAsked, Cut: journal.StagePrepare} }, 0},
-		"setup failed":     {func(r *journal.Record) { r.Facts = journal.Facts{End: loop.EndSetup} }, 0},
-		"merged by hand":   {func(r *journal.Record) { r.Settings.Attended, r.Facts = true, journal.Facts{} }, 0},
-		"command":          {func(r *journal.Record) { r.Kind, r.Facts = journal.KindCommand, journal.Facts{} }, 0},
-		"no agent":         {func(r *journal.Record) { r.Agent, r.Facts = "", journal.Facts{} }, 0},
+		"ralph died": {func(r *journal.Record) {
+			r.Facts = journal.Facts{Stop: journal.StopCrash, StoppedStage: journal.StageWork}
+		}, 1},
+		"cut before": {func(r *journal.Record) {
+			r.Facts = journal.Facts{Stop: journal.StopAsked, StoppedStage: journal.StagePrepare}
+		}, 0},
+		"setup failed":   {func(r *journal.Record) { r.Facts = journal.Facts{End: loop.EndSetup} }, 0},
+		"merged by hand": {func(r *journal.Record) { r.Settings.Attended, r.Facts = true, journal.Facts{} }, 0},
+		"command":        {func(r *journal.Record) { r.Kind, r.Facts = journal.KindCommand, journal.Facts{} }, 0},
+		"no agent":       {func(r *journal.Record) { r.Agent, r.Facts = "", journal.Facts{} }, 0},
 	} {
 		r := clitest.CostRun("k", 1, agents.Usage{})
 		c.change(&r)
@@ -175,7 +179,7 @@ func TestFreeRunsHaveACost(t *testing.T) {
 		"unknown":        {journal.Facts{Iterations: []loop.Iteration{{}}}, 1},
 		"it died":        {journal.Facts{Stop: journal.StopCrash}, 1},
 	} {
-		c.f.Free = journal.Free(c.f.Iterations)
+		c.f.UsedNothing = journal.UsedNothing(c.f.Iterations)
 		sums := addUp([]journal.Record{{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: c.f}}}, "day")
 		if sums.Total.Unknown != c.want {
 			t.Errorf("%s: %d unknown, want %d", name, sums.Total.Unknown, c.want)

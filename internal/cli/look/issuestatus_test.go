@@ -83,7 +83,7 @@ func TestRetryQueue(t *testing.T) {
 	merged := run("merged", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Second)})
 	merged.State = "merged"
 	ahead := run("ahead", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(48 * time.Hour)})
-	ahead.Facts.At = now.Add(47 * time.Hour) // recorded by a clock that has been set back since
+	ahead.Facts.CompletedAt = now.Add(47 * time.Hour) // recorded by a clock that has been set back since
 	got := retryQueue([]RunState{
 		run("late", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Hour)}),
 		run("soon", true, journal.Verdict{Outcome: journal.GateFailed, RetryAt: now.Add(time.Second)}),

@@ -111,9 +111,9 @@ func (p runPrinter) state() {
 	for _, text := range s.lastWords() {
 		line("stderr", "%s", text)
 	}
-	took := s.Took(time.Now())
+	took := s.DurationUntil(time.Now())
 	if !s.Ended.IsZero() {
-		took = s.Took(s.Ended)
+		took = s.DurationUntil(s.Ended)
 	}
 	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), screen.Ago(s.Started, time.Now()), screen.Age(took))
 }
@@ -188,7 +188,7 @@ func (p runPrinter) usage() {
 	f, line := p.s.Facts, p.line
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())
-		if u := f.Unseen(); u != (agents.Usage{}) {
+		if u := f.Unmetered(); u != (agents.Usage{}) {
 			line("", "%s of it reported only by the agent", ledger.Spend{Usage: u}.Text())
 		}
 		if text := ledger.Compare(f.Iterations).String(); text != "" {

@@ -66,11 +66,11 @@ func (s RunState) row(work journal.Record) []string {
 	if !work.Ended.IsZero() {
 		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
 	}
-	took := screen.Age(s.Took(time.Now()))
+	took := screen.Age(s.DurationUntil(time.Now()))
 	state := s.State
 	switch {
 	case !s.Ended.IsZero():
-		took = screen.Age(s.Took(s.Ended))
+		took = screen.Age(s.DurationUntil(s.Ended))
 	case state == "running":
 		_, short, _ := phase(s.Record)
 		state = fmt.Sprintf("running (%s)", short)

@@ -137,8 +137,8 @@ func Skips(list []backlog.Skipped) []SkipData {
 
 // WhyNot says why an issue waits or is skipped, with the names of issues for people.
 func WhyNot(s backlog.Skipped, name func(key string) string) string {
-	if s.Skip.For != "" {
-		s.Skip.For = name(s.Skip.For)
+	if s.Skip.WaitsFor != "" {
+		s.Skip.WaitsFor = name(s.Skip.WaitsFor)
 	}
 	return reason(s)
 }

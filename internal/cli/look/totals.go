@@ -45,7 +45,7 @@ func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.M
 	}
 	for _, r := range running {
 		t.Running++
-		t.RunningSeconds += r.Took(now).Seconds()
+		t.RunningSeconds += r.DurationUntil(now).Seconds()
 	}
 	spent, err := spentSince(ctx, all, time.Time{})
 	t.Usage, t.Unknown = spent.Usage, spent.Unknown

@@ -49,8 +49,8 @@ type issueRetry struct {
 func retryQueue(states []RunState, now time.Time) []issueRetry {
 	list := []issueRetry{}
 	for _, s := range states {
-		wait := journal.Tally{At: s.Facts.At, RetryAt: s.Verdict.RetryAt}
-		if v := s.Verdict; !s.Ended.IsZero() && !v.Final && wait.Waits(now, nil) && s.State == string(v.Outcome) {
+		wait := journal.Tally{At: s.Facts.CompletedAt, RetryAt: s.Verdict.RetryAt}
+		if v := s.Verdict; !s.Ended.IsZero() && !v.Final && wait.MustWait(now, nil) && s.State == string(v.Outcome) {
 			list = append(list, issueRetry{s.Key, s.Title, s.ID, s.Attempt, string(v.Outcome), report.Reason(v.Reason), v.RetryAt})
 		}
 	}

@@ -54,7 +54,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	for _, r := range s.Runs {
 		took := "unfinished" // the next sweep finishes it
 		if !r.Ended.IsZero() {
-			took = screen.Age(r.Took(r.Ended))
+			took = screen.Age(r.DurationUntil(r.Ended))
 		}
 		rows = append(rows, []string{v.Name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.CostText(r.Facts.Usage)})
 		sum.Add(r)

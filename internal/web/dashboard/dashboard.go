@@ -194,7 +194,7 @@ func statusOf(err error) int {
 	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, fs.ErrNotExist),
 		errors.Is(err, errNoRun), errors.Is(err, errNoPage):
 		return http.StatusNotFound
-	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrAway), errors.Is(err, errBusy):
+	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrUnavailable), errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, errForm):
 		return http.StatusForbidden

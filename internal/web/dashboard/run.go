@@ -61,7 +61,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	if m.On {
 		end = time.Now()
 	}
-	m.Elapsed = rec.Took(end)
+	m.Elapsed = rec.DurationUntil(end)
 	if err := p.reading(r.Context(), func() error {
 		m.Steps, m.Cut, err = p.steps.of(rec, end)
 		if err == nil {

@@ -95,12 +95,12 @@ func fullFacts() journal.Facts {
 	verified := &journal.Verification{Tip: "aaaa", Base: "main", Checks: []loop.Check{check}, Rebase: true}
 	return journal.Facts{
 		Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1,
-		Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Cut: journal.StageWork,
+		Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, StoppedStage: journal.StageWork,
 		Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxIterations, EndDetail: "d", Starved: true, Optional: true,
 		Iterations: []loop.Iteration{{
 			Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit},
 		}},
-		Failure: &agents.Failure{Class: agents.RateLimit}, Back: start(), Tip: "aaaa", Edited: true, Commits: 2,
+		Failure: &agents.Failure{Class: agents.RateLimit}, AvailableAt: start(), Tip: "aaaa", Edited: true, Commits: 2,
 		Gate: []loop.Check{check}, GateRan: true, Message: "m", Question: "q", NoChange: "n", Exit: &exit,
 		Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
 		Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true},
@@ -109,7 +109,7 @@ func fullFacts() journal.Facts {
 			Files: []journal.Watched{{
 				Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true, Helper: true,
 			}},
-			More: 1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
+			UnlistedFiles: 1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
 			Canaries: []journal.Canary{{Path: "c_test.go", Noticed: true}},
 		},
 		Review: &journal.Review{
@@ -117,7 +117,7 @@ func fullFacts() journal.Facts {
 			Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}},
 		},
 		ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}}, Policy: []string{"p"}, Conflict: "c",
-		Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
+		Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, CompletedAt: start(),
 	}
 }
 
@@ -382,7 +382,7 @@ func totals(t *testing.T, s journal.Store) {
 			r.Facts.Usage = agents.Usage{}
 		}
 		if r.Facts.Usage.Unpriced = int64(i % 7 / 5); i%3 == 0 {
-			r.Facts.Iterations, r.Facts.Free = []loop.Iteration{{Number: 1}}, i%24 == 12
+			r.Facts.Iterations, r.Facts.UsedNothing = []loop.Iteration{{Number: 1}}, i%24 == 12
 		}
 		if i%11 == 7 {
 			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""

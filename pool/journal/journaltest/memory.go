@@ -52,7 +52,7 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 		Run:   journal.Run{ID: r.ID, Pool: r.Pool, Key: r.Key, Kind: r.Kind, Started: r.Started},
 		State: journal.State{Ended: r.Ended},
 	}, text}
-	m.note(spender{r.Pool, r.ID}, r.Facts.Seen(), time.Now())
+	m.note(spender{r.Pool, r.ID}, r.Facts.Metered(), time.Now())
 	return nil
 }
 

@@ -72,7 +72,7 @@ func NewEntry(r journal.Record) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal run %s: %w", r.ID, err)
 	}
-	e := &Entry{run: r.ID, pool: r.Pool, kind: string(r.Kind), key: r.Key, text: string(text), started: r.Started.UnixNano(), used: r.Facts.Seen()}
+	e := &Entry{run: r.ID, pool: r.Pool, kind: string(r.Kind), key: r.Key, text: string(text), started: r.Started.UnixNano(), used: r.Facts.Metered()}
 	if !r.Ended.IsZero() {
 		at := r.Ended.UnixNano()
 		e.ended = &at

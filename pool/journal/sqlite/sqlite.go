@@ -230,14 +230,14 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 		ended = r.Ended.UnixNano()
 	}
 	args := []any{r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)}
-	if r.Facts.Seen() == (agents.Usage{}) {
+	if r.Facts.Metered() == (agents.Usage{}) {
 		_, err = s.db.ExecContext(ctx, saveRun, args...)
 	} else {
 		err = s.inTx(ctx, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, saveRun, args...); err != nil {
 				return err
 			}
-			_, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...)
+			_, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Metered(), time.Now())...)
 			return err
 		})
 	}

@@ -70,7 +70,7 @@ func (m *Maker) Make(
 	}
 	defer workspace.BeginWait(waiting, "fetching "+run.Branch+" from")()
 	return m.Config.Repo.Add(waiting, worktree.Spec{
-		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, ExcludedCommit: run.Without,
+		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, ExcludedCommit: run.ExcludedCommit,
 		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who, RemoteTips: there,
 	})
 }
@@ -124,13 +124,13 @@ func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktre
 func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tree) error {
 	runs, err := m.Config.Store.Find(ctx, journal.Query{Pool: m.Config.Name, Key: run.Key})
 	for _, r := range runs {
-		left := r.Unclosed && r.Tree == t.Dir()
+		left := r.SandboxMayRun && r.Tree == t.Dir()
 		if r.ID == run.ID || !left && !r.Ended.IsZero() {
 			continue
 		}
 		stays := t.Unsaved() && m.Spaces.Copies() // its sandbox alone has the unsaved work
 		if err = m.Spaces.End(ctx, r.ID); err == nil && left && !stays {
-			r.Unclosed = false
+			r.SandboxMayRun = false
 			err = m.Config.Store.Save(ctx, r)
 		}
 		if err != nil {
