@@ -17,7 +17,7 @@ func TestSweepWorksAFailedIssueAgain(t *testing.T) {
 	g.issue("bad")
 	g.issue("slow")
 	p := g.pool()
-	p.SetAgain(time.Nanosecond)
+	p.SetRetryDelay(time.Nanosecond)
 	wait := g.begin(t.Context(), p)
 	if got := g.wait(g.ended, 2, "ended"); !slices.Equal(got, []string{"bad", "bad"}) {
 		t.Errorf("ended: %v", got)

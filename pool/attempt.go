@@ -87,7 +87,7 @@ func (a *attempt) claimAndFreeze() (result Result, frozen bool) {
 	}
 	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
-	change, cancel := workspace.Waiting(a.call.hard, asked.Done(), 0) // a change must not be left half done
+	change, cancel := workspace.WithRemoteGrace(a.call.hard, asked.Done(), 0) // a change must not be left half done
 	defer cancel()
 	skip, err := a.freeze(change)
 	if err != nil && (a.handle.soft.Err() != nil || a.call.early.Err() != nil) {
@@ -112,7 +112,7 @@ func (a *attempt) do() Result {
 		rec = *a.stored
 	}
 	res := w.runner.Do(a.call.hard, run.Task{
-		Early: a.call.early, Soft: a.handle.soft, Urgent: a.handle.urgent,
+		LastRuns: a.call.early, StopContext: a.handle.soft, KillContext: a.handle.urgent,
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
 		Failed: a.startErr, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.mergedByBatch,
 	})
@@ -152,7 +152,7 @@ func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 		a.unpublished = &before
 		return nil, a.snapshot(change, issue, nil, "")
 	}
-	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
+	past := backlog.EarlierRuns{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
 	if skip, err := a.checkFit(change, issue, past); skip != nil || err != nil {
 		return skip, err
 	}
@@ -167,20 +167,20 @@ func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 // about earlier runs.
 func (a *attempt) feedbackOnEarlierRuns(begun journal.History) (text string, err error) {
 	if a.follow != nil {
-		return feedback.Follow(*a.follow, a.base.Name), nil
+		return feedback.FollowUp(*a.follow, a.base.Name), nil
 	}
 	last, _ := begun.Last()
 	if err := a.startAfreshIfRefused(a.call.early, last); err != nil {
 		return "", err
 	}
 	if a.rec.ExcludedCommit != "" {
-		return feedback.Anew(last, a.rec.RestartReason), nil
+		return feedback.Restarted(last, a.rec.RestartReason), nil
 	}
 	return feedback.Earlier(begun), nil
 }
 
 // checkFit returns the reason why the issue, or the request to follow up, no longer qualifies; nil if it does.
-func (a *attempt) checkFit(change context.Context, issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
+func (a *attempt) checkFit(change context.Context, issue tracker.Issue, past backlog.EarlierRuns) (*journal.Skip, error) {
 	w, early := a.w, a.call.early
 	if a.follow != nil {
 		return w.planner.Outdated(*a.follow, issue, past, a.keys), nil
@@ -202,7 +202,7 @@ func (a *attempt) unlabelEdited(ctx context.Context) error {
 	}
 	t, asked := a.rec.Earlier, *a.rec.Earlier.Asked
 	t.Asked, asked.Labelled = &asked, false
-	return a.claim.SetRecord(ctx, tally.Record(t))
+	return a.claim.SetRecord(ctx, tally.ToRecord(t))
 }
 
 // startAfreshIfRefused makes the run start from the base if people or the policy have refused the earlier commits.
@@ -211,7 +211,7 @@ func (a *attempt) startAfreshIfRefused(ctx context.Context, last journal.Record)
 	if last.Verdict.Outcome == journal.PolicyBlocked {
 		a.rec.ExcludedCommit, a.rec.RestartReason = last.Tip, "the policy refuses the commits of run "+last.ID
 	}
-	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && tally.Afresh(asked, a.claim.Record()) {
+	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && tally.AsksForNewWork(asked, a.claim.Record()) {
 		a.rec.Fresh, a.rec.ExcludedCommit = true, a.rec.Earlier.Tip
 		if a.rec.ExcludedCommit != "" {
 			a.rec.RestartReason = asked.By + " asked for that"
@@ -248,7 +248,7 @@ func (w *Worker) countRuns(ctx context.Context, rec *journal.Record, known workt
 func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, feedback string) error {
 	a.issue, a.feedback = issue, feedback
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
-	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
+	if a.unpublished == nil && !tally.AsksForNewWork(a.rec.Earlier.Asked, a.claim.Record()) {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.AnswersUntil)
 	}
 	if known := a.claim.Record(); known.Stopped { // somebody has requested the issue again
@@ -273,7 +273,7 @@ func (a *attempt) endUnclaimed(err error, affectsAll bool) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipResult(*capped)
 	}
-	after, cancel := workspace.Outlasting(a.call.hard)
+	after, cancel := workspace.WithExtraTime(a.call.hard)
 	defer cancel()
 	forgotten := a.w.c.Run.Store.Forget(after, a.rec.ID)
 	taken, ok := errors.AsType[*worktree.TakenError](err)
@@ -295,7 +295,7 @@ func (a *attempt) endClaimed(skip *journal.Skip, err error) Result {
 	defer a.unregister()
 	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
-	after, cancel := workspace.Leaving(asked, a.call.hard)
+	after, cancel := workspace.WithReleaseTime(asked, a.call.hard)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after))
 	if a.labelled { // perhaps the label is set: the next sweep recovers the record as a dead run's, and removes the label
@@ -327,7 +327,7 @@ func (a *attempt) unlabelStopped(result Result) {
 	if !ended || !a.w.c.Run.StopUnlabels || a.follow != nil || len(a.w.c.Require) == 0 {
 		return
 	}
-	after, cancel := workspace.Leaving(a.handle.soft, a.call.hard)
+	after, cancel := workspace.WithReleaseTime(a.handle.soft, a.call.hard)
 	defer cancel()
 	if err := a.w.c.Run.Tracker.Change(after, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		text := fmt.Sprintf("the issue was stopped, but its label %s is still there; remove it: %v", a.w.c.Require[0], err)

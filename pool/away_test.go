@@ -147,13 +147,13 @@ func TestOutageDuringARun(t *testing.T) {
 	wait := g.begin(context.WithoutCancel(t.Context()), p)
 	g.next(1)
 	off.Store(true)
-	if text := g.wait(told, 1, "told"); !strings.Contains(text[0], "502") || p.Held() == nil {
-		t.Errorf("of the outage: %q, held by %v", text, p.Held())
+	if text := g.wait(told, 1, "told"); !strings.Contains(text[0], "502") || p.PauseReason() == nil {
+		t.Errorf("of the outage: %q, held by %v", text, p.PauseReason())
 	}
 	g.issue("b")
 	off.Store(false)
-	if keys := g.next(1); keys[0] != "b" || p.Held() != nil {
-		t.Errorf("after the outage: %v started, held by %v", keys, p.Held())
+	if keys := g.next(1); keys[0] != "b" || p.PauseReason() != nil {
+		t.Errorf("after the outage: %v started, held by %v", keys, p.PauseReason())
 	}
 	g.goOn("b")
 	g.wait(g.ended, 1, "ended")
@@ -177,11 +177,11 @@ func TestHeldFromTheBeginning(t *testing.T) {
 		swept <- err
 	}()
 	for {
-		_ = p.Held()
+		_ = p.PauseReason()
 		select {
 		case err := <-swept:
-			if err != nil || p.Held() != nil {
-				t.Errorf("the sweep ended with %v, held by %v", err, p.Held())
+			if err != nil || p.PauseReason() != nil {
+				t.Errorf("the sweep ended with %v, held by %v", err, p.PauseReason())
 			}
 			return
 		case <-time.After(time.Millisecond):

@@ -20,7 +20,7 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 		w.Kill()
 		start := time.Now()
 		for range 10 {
-			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.Outlasting} {
+			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.WithExtraTime} {
 				step, cancel := derive(s.hard)
 				<-step.Done()
 				cancel()

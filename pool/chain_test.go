@@ -81,7 +81,7 @@ func TestChain(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	a, b, c := newQuotaAgent("a", 1, now.Add(3*time.Hour)), newQuotaAgent("b", 1, now.Add(time.Hour)), newQuotaAgent("c", 3, now.Add(2*time.Hour))
 	f.Config.Run.Agent, f.Config.Run.Options = a, agents.Options{}
-	f.Config.Run.Next = agents.Chain{{Agent: b}, {Agent: c}}
+	f.Config.Run.Fallback = agents.Chain{{Agent: b}, {Agent: c}}
 	f.Config.Run.MaxIterations, f.Config.Parallel = 4, 1
 	f.issue("one")
 	f.issue("two")
@@ -126,7 +126,7 @@ func TestChain(t *testing.T) {
 	// A run by another agent does not end the wait of these agents.
 	usual := f.Config
 	f.Config = f.again()
-	f.Config.Run.Agent, f.Config.Run.Options, f.Config.Run.Next = newQuotaAgent("d", 4, now), agents.Options{}, nil
+	f.Config.Run.Agent, f.Config.Run.Options, f.Config.Run.Fallback = newQuotaAgent("d", 4, now), agents.Options{}, nil
 	if r := f.one(); r.Key != "two" || r.Verdict.Outcome != journal.Succeeded || by(r) != "d" && by(r) != "d d d" && by(r) != "d d" {
 		t.Errorf("another agent: %s by %s, %+v", r.Verdict.Outcome, by(r), r.Verdict.Reason)
 	}
@@ -174,12 +174,12 @@ func TestFewerRunsAfterARefusal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
 	f.Config.Run.Agent, f.Config.Run.Options = limitedAgent{name: "x"}, agents.Options{Model: "large"}
-	f.Config.Run.Next = agents.Chain{{Agent: newQuotaAgent("x", 9, time.Time{})}}
+	f.Config.Run.Fallback = agents.Chain{{Agent: newQuotaAgent("x", 9, time.Time{})}}
 	f.Config.Run.MaxIterations = 4
 	f.issue("a")
 	s := f.sweep(t.Context())
-	if s.Count(journal.Succeeded) != 1 || s.Parallel >= s.Most || s.Most != 4 {
-		t.Errorf("%d of %d at once: %+v", s.Parallel, s.Most, s.Runs)
+	if s.Count(journal.Succeeded) != 1 || s.Parallel >= s.MaxParallel || s.MaxParallel != 4 {
+		t.Errorf("%d of %d at once: %+v", s.Parallel, s.MaxParallel, s.Runs)
 	}
 	list, err := parking.ReadSlow(filepath.Join(f.state, "slow"), time.Now())
 	if err != nil || len(list) != 1 || list[0].Agent != "x" || list[0].Limit != 2 || list[0].Most != 4 {

@@ -246,7 +246,7 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	f, host, claims := mortalFixture(t, publish)
 	key := f.withProof()
 	var told sync.Map // runs whose end was reported
-	f.Config.Run.Ending = func(e journal.Event) { told.Store(e.Run, e.Outcome) }
+	f.Config.Run.OnEnd = func(e journal.Event) { told.Store(e.Run, e.Outcome) }
 	m, died := f.dieAt(save, stored)
 	if !died {
 		t.Fatal("ralph did not die")
@@ -257,7 +257,7 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 
 	next := f.config(commits) // another process
 	next.Run.Publish, next.Run.Gate, next.Run.Protected, next.Run.Tracker = publish, f.Config.Run.Gate, f.Config.Run.Protected, host
-	next.Run.Ending = f.Config.Run.Ending
+	next.Run.OnEnd = f.Config.Run.OnEnd
 	if publish != journal.PublishMerge {
 		next.Run.Repo = f.open("origin")
 	}

@@ -22,7 +22,7 @@ func TestRecoverFromAnotherSandbox(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	s := &silentProvider{bindingProvider: newBindingProvider(nil), files: sandboxes.Bind}
-	f.Config.Run.Sandboxes, f.Config.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
+	f.Config.Run.Sandboxes, f.Config.Run.EarlierProviders = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
 	f.issue("a")
 	id := f.one().ID
 	f.issue("a")
@@ -61,7 +61,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 				rec.SandboxMayRun, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
 				f.save(rec)
 			}
-			j.Run.Sandboxes, j.Run.Earlier = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
+			j.Run.Sandboxes, j.Run.EarlierProviders = newBindingProvider(nil), sandboxes.NewRegistry(renamedProvider{s})
 			if res, err := j.Do(t.Context()); err == nil && res.Record.Verdict.Outcome == journal.Succeeded || s.count() != 1 {
 				t.Errorf("it has begun: %+v, %v; %d sandboxes", res.Record, err, s.count())
 			}

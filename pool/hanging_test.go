@@ -42,7 +42,7 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journa
 			if name == "fetch" {
 				f.withProof()
 			}
-			f.Config.Run.StopGrace, f.Config.Run.LastWait = time.Second, time.Second
+			f.Config.Run.StopGrace, f.Config.Run.ShutdownWait = time.Second, time.Second
 			dir := t.TempDir()
 			hangs, hung, script := filepath.Join(dir, "hangs"), filepath.Join(dir, "hung"), filepath.Join(dir, c.program)
 			text := "#!/bin/sh\nif test -e '" + hangs + "'; then echo x >>'" + hung + "'; " + c.hang + "; else\nexec git-" + c.program + " \"$@\"; fi\n"

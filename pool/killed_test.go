@@ -233,17 +233,17 @@ func TestWorkNeedsNoSlot(t *testing.T) {
 func TestKillEndsOtherCalls(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(*pool.Pool, context.Context) error{
-		"Plan":     func(p *pool.Pool, ctx context.Context) error { _, err := p.Plan(ctx); return err },
-		"Preview":  func(p *pool.Pool, ctx context.Context) error { _, err := p.Preview(ctx); return err },
-		"Maintain": func(p *pool.Pool, ctx context.Context) error { _, err := p.Maintain(ctx); return err },
-		"Unmerged": func(p *pool.Pool, ctx context.Context) error { _, err := p.Unmerged(ctx); return err },
-		"Parked":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Parked(ctx); return err },
-		"Waits":    func(p *pool.Pool, ctx context.Context) error { _, err := p.Waits(ctx); return err },
-		"Prompt":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Prompt(ctx, "a"); return err },
+		"Plan":            func(p *pool.Pool, ctx context.Context) error { _, err := p.Plan(ctx); return err },
+		"Preview":         func(p *pool.Pool, ctx context.Context) error { _, err := p.Preview(ctx); return err },
+		"Maintain":        func(p *pool.Pool, ctx context.Context) error { _, err := p.Maintain(ctx); return err },
+		"Unmerged":        func(p *pool.Pool, ctx context.Context) error { _, err := p.Unmerged(ctx); return err },
+		"Parked":          func(p *pool.Pool, ctx context.Context) error { _, err := p.Parked(ctx); return err },
+		"AgentsToWaitFor": func(p *pool.Pool, ctx context.Context) error { _, err := p.AgentsToWaitFor(ctx); return err },
+		"Prompt":          func(p *pool.Pool, ctx context.Context) error { _, err := p.Prompt(ctx, "a"); return err },
 		"Requeue": func(p *pool.Pool, ctx context.Context) error {
 			return p.Requeue(ctx, "a", "a person", tracker.Retry, "")
 		},
-		"Refused": func(p *pool.Pool, ctx context.Context) error {
+		"RejectedHead": func(p *pool.Pool, ctx context.Context) error {
 			_, _, err := p.RejectedHead(ctx, "ralph/a", "main")
 			return err
 		},
@@ -260,7 +260,7 @@ func TestKillEndsOtherCalls(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
 			f.issue("a")
-			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get", "Refused": "refused"}[name]
+			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get", "RejectedHead": "refused"}[name]
 			h := hangingTracker{f.Config.Run.Tracker, waits, make(chan struct{}, 100)}
 			f.Config.Run.Tracker = h
 			p := f.pool()

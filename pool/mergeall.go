@@ -42,7 +42,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip}, Renew: a.claim.Renew,
 			Store:  a.storeMerge,
 			Finish: func(context.Context) { a.mergedByBatch = true; add(a.do()) },
-			Alone: func(context.Context) bool {
+			MergeAlone: func(context.Context) bool {
 				if s.soft.Err() != nil || outage != nil {
 					return add(a.endClaimed(&journal.Skip{Code: journal.SkipStopped}, nil))
 				}
@@ -59,7 +59,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	m := &batch.Merger{
 		Repo: w.c.Run.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.c.Run.Repo.StateDir(), "baselines")),
 		Policy: w.runner.Policy(), Checks: checks, Canaries: w.c.Run.Canaries, Run: rec.ID, Interrupt: s.soft.Done(),
-		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
+		Notify: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
 	m.Merge(s.hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)
 	return results

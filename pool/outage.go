@@ -35,7 +35,7 @@ func (s *sweep) reportHeld(why error) {
 	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new runs start for now: " + why.Error()})
 }
 
-// updateHeld updates the reason that Pool.Held returns.
+// updateHeld updates the reason that Pool.PauseReason returns.
 func (s *sweep) updateHeld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *sweep) addRecovered(issue tracker.Issue, r Recovered, err error) {
 	}
 }
 
-// forgetTried removes issues from tried whose runs ended at least that long ago; see Pool.SetAgain.
+// forgetTried removes issues from tried whose runs ended at least that long ago; see Pool.SetRetryDelay.
 func (s *sweep) forgetTried(after time.Duration) {
 	for key, at := range s.ended {
 		if after > 0 && len(s.keys) == 0 && !s.active[key] && time.Since(at) >= after {

@@ -138,9 +138,9 @@ func (p *Pool) SetParallel(n int) (busy int) {
 	return p.runner.Lot().SetMost(n)
 }
 
-// SetAgain makes running sweeps retry an issue this long after its last run ended, if the next sweep would retry it. With 0, the
+// SetRetryDelay makes running sweeps retry an issue this long after its last run ended, if the next sweep would retry it. With 0, the
 // default, only the next sweep does. Sweeps of named issues work each once.
-func (p *Pool) SetAgain(after time.Duration) { p.again.Store(int64(after)) }
+func (p *Pool) SetRetryDelay(after time.Duration) { p.again.Store(int64(after)) }
 
 // Demand returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
 // service has refused requests. It is no number of issues: it only says that there may be some. It returns 0 after Drain or Kill,
@@ -159,8 +159,8 @@ func (p *Pool) Demand() int {
 	return p.runner.Lot().Capacity(p.choices, time.Now())
 }
 
-// Held returns the reason why the sweeps in progress start no more runs for now; nil: there is none.
-func (p *Pool) Held() error {
+// PauseReason returns the reason why the sweeps in progress start no more runs for now; nil: there is none.
+func (p *Pool) PauseReason() error {
 	p.mu.Lock()
 	list := slices.Collect(maps.Keys(p.sweeps))
 	p.mu.Unlock()

@@ -102,7 +102,7 @@ func (w *Worker) recoverRun(s callContexts, rec journal.Record, r *Recovered) er
 	case err != nil:
 		return err
 	}
-	after, cancel := workspace.Leaving(s.early, s.hard)
+	after, cancel := workspace.WithReleaseTime(s.early, s.hard)
 	defer cancel()
 	now, err := w.taker.Find(s.hard, rec.ID)
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *Worker) leaveClaim(ctx context.Context, claim *worktree.Claim, rec jour
 	if claim == nil {
 		return nil
 	}
-	return claim.Reserve(ctx, rec.ID, w.runner.LeftFor(rec.Stage))
+	return claim.Reserve(ctx, rec.ID, w.runner.ReservedFor(rec.Stage))
 }
 
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
@@ -144,13 +144,13 @@ func (a *attempt) settleEarlier() (over bool, err error) {
 			return over, err
 		}
 	}
-	return w.taker.OnBehalf(s.hard, a.rec.Key, a.claim)
+	return w.taker.FinishReport(s.hard, a.rec.Key, a.claim)
 }
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. shared means
 // that another run uses the claim afterwards. over reports that the issue needs no new run now.
 func (w *Worker) settle(s callContexts, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
-	after, cancel := workspace.Leaving(s.soft, s.hard)
+	after, cancel := workspace.WithReleaseTime(s.soft, s.hard)
 	defer cancel()
 	d := &deadRun{w: w, call: s, releaseCtx: after, rec: rec, claim: claim, shared: shared}
 	for _, step := range []func() error{d.endProcesses, d.leaveToOthers, d.addCounts, d.readIssue} {
@@ -204,7 +204,7 @@ func (d *deadRun) addCounts() error {
 		}
 	}
 	if d.claim != nil {
-		d.rec.Earlier = tally.Onto(d.rec, d.claim.Record())
+		d.rec.Earlier = tally.BeforeDeadRun(d.rec, d.claim.Record())
 	}
 	d.rec.Elsewhere = d.claim == nil && d.rec.Stage.Before(journal.StageRelease)
 	return nil
@@ -234,7 +234,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	on := w.register(d.call, rec)
 	defer w.unregister(on)
 	res := w.runner.Do(d.call.hard, run.Task{
-		Early: d.call.early, Soft: on.soft, Urgent: on.urgent,
+		LastRuns: d.call.early, StopContext: on.soft, KillContext: on.urgent,
 		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
 		Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})

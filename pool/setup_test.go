@@ -59,7 +59,7 @@ func TestSetupIsCopied(t *testing.T) {
 			f.commit("sub")
 			counts := filepath.Join(t.TempDir(), "counts")
 			f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
-			f.Config.Run.Homes, f.Config.Run.SetupInputs = 1<<20, []string{"README"}
+			f.Config.Run.HomeBytes, f.Config.Run.SetupInputs = 1<<20, []string{"README"}
 			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h && mkdir -p sub/deep && echo x >sub/out && echo x >sub/deep/out`)
 			f.Config.Run.Gate = lines(`test "$(cat deps/link ~/h | tr '\n' ' ')" = "x h " && test deps/a -ot README && rm deps/a deps/link`)
 			f.issue("a")
@@ -112,7 +112,7 @@ func TestSetupOfTheCommitCounts(t *testing.T) {
 			}
 			f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
 			f.Config.Run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
-			f.Config.Run.Homes, f.Config.Run.MaxIterations = 1<<20, 1
+			f.Config.Run.HomeBytes, f.Config.Run.MaxIterations = 1<<20, 1
 			f.Config.Run.Setup, f.Config.Run.Gate = lines(c.setup), lines(c.gate)
 			f.issue("a")
 			if rec := f.one(); rec.Verdict.Outcome != journal.GateFailed {
@@ -129,7 +129,7 @@ func TestCopiedFilesAreNotKept(t *testing.T) {
 	f.write(".gitignore", ".ralph/\n.env\n")
 	f.commit("ignore")
 	f.Config.Run.Sandboxes = homeProvider{newBindingProvider(nil), t.TempDir()}
-	f.Config.Run.Homes, f.Config.Run.SetupInputs, f.Config.Run.Copy = 1<<20, []string{"README"}, []string{".env"}
+	f.Config.Run.HomeBytes, f.Config.Run.SetupInputs, f.Config.Run.Copy = 1<<20, []string{"README"}, []string{".env"}
 	f.Config.Run.Setup = lines(`echo x >deps`)
 	for _, key := range []string{"a", "b"} {
 		f.write(".env", key)

@@ -58,7 +58,7 @@ type runHandle struct {
 func (w *Worker) register(s callContexts, r journal.Record) *runHandle {
 	on := &runHandle{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
 	on.soft, on.stop = context.WithCancelCause(s.soft)
-	on.early, on.free = workspace.Within(s.early, on.soft.Done(), w.c.Run.StopGrace)
+	on.early, on.free = workspace.WithGrace(s.early, on.soft.Done(), w.c.Run.StopGrace)
 	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -34,8 +34,8 @@ type Summary struct {
 	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is available; zero: unknown
 	Parked      []journal.Parked // agents that were unavailable when the sweep ended
 	// Parallel is how many issues could run at once when the sweep ended, fewer than Most after refusals of a model service.
-	Parallel, Most int
-	Interrupted    bool // ctx, Drain or Kill stopped the sweep, whether issues are left or not
+	Parallel, MaxParallel int
+	Interrupted           bool // ctx, Drain or Kill stopped the sweep, whether issues are left or not
 }
 
 // Count returns the number of runs with one of the outcomes.
@@ -79,7 +79,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 		err = nil
 	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
-	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
+	s.summary.Parallel, s.summary.MaxParallel = p.runner.Lot().Allowed(p.choices, time.Now())
 	s.summary.Interrupted = call.early.Err() != nil
 	return s.summary, err
 }
@@ -95,7 +95,7 @@ type sweep struct {
 	runs    sync.WaitGroup
 	mu      sync.Mutex
 	results []func() // guarded by mu: each adds the result of a run; see addResults
-	held    error    // guarded by mu: see Pool.Held
+	held    error    // guarded by mu: see Pool.PauseReason
 
 	listed  time.Time // when the backlog was last listed
 	woken   int64     // the value of Pool.wakes at that time
@@ -241,8 +241,8 @@ func (s *sweep) list(ctx context.Context) error {
 	first := s.listed.IsZero()
 	s.stale = false
 	s.forgetTried(time.Duration(s.pool.again.Load()))
-	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.active), Over: maps.Clone(s.tried)}
-	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
+	q := backlog.Query{Keys: s.keys, InProgress: maps.Clone(s.active), Ended: maps.Clone(s.tried)}
+	maps.DeleteFunc(q.Ended, func(key string, _ bool) bool { return q.InProgress[key] })
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
 		s.pool.commands.ObeyAll(ctx, s.keys)
 	}

@@ -140,9 +140,9 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	})
 }
 
-// Waits lists the agents for which an issue's first attempt has to wait, ordered by their return; empty: one of them is
+// AgentsToWaitFor lists the agents for which an issue's first attempt has to wait, ordered by their return; empty: one of them is
 // available.
-func (w *Worker) Waits(ctx context.Context) ([]journal.Parked, error) {
+func (w *Worker) AgentsToWaitFor(ctx context.Context) ([]journal.Parked, error) {
 	parked, err := w.Parked(ctx)
 	return parking.Waits(w.c.Run.Chain(1).Choices(), parked), err
 }
@@ -215,7 +215,7 @@ func (w *Worker) readNamed(ctx context.Context, key string) (tracker.Issue, erro
 	if w.lifetime.Err() != nil {
 		return tracker.Issue{}, ErrEnded
 	}
-	return w.planner.Named(ctx, key)
+	return w.planner.ReadNamed(ctx, key)
 }
 
 // newBase returns the base of new runs.
@@ -229,7 +229,7 @@ func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 func (w *Worker) RejectedHead(ctx context.Context, branch, base string) (commit, url string, err error) {
 	url, err = untilKilled(ctx, w, func(ctx context.Context) (url string, err error) {
 		if r, ok := tracker.As[tracker.RejectionReader](w.c.Run.Tracker); ok {
-			commit, url, err = r.RejectedHead(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
+			commit, url, err = r.RejectedHead(ctx, branch, w.c.Run.Requests.TargetBranch(base, w.c.Run.Repo.Remote()))
 		}
 		return url, err
 	})

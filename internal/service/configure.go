@@ -24,7 +24,7 @@ func (p *project) configure(ctx context.Context) {
 		}
 		p.mu.Lock()
 		p.setup, p.configProblem = setup, ""
-		p.parts.Pool.SetAgain(cmp.Or(setup.Poll, minute))
+		p.parts.Pool.SetRetryDelay(cmp.Or(setup.Poll, minute))
 		p.mu.Unlock()
 		return
 	}

@@ -105,7 +105,7 @@ func (s *Service) Waits(ctx context.Context, name string) ([]journal.Parked, err
 	if err != nil {
 		return nil, err
 	}
-	return parts.Pool.Waits(ctx)
+	return parts.Pool.AgentsToWaitFor(ctx)
 }
 
 // Fix is Retry with feedback for the agent, like the forge command /ralph fix.

@@ -14,8 +14,8 @@ import (
 type SharedPause interface {
 	// Set starts or ends the pause everywhere.
 	Set(paused bool) error
-	// On reports the last known state. It does not block.
-	On() bool
+	// IsPaused reports the last known state. It does not block.
+	IsPaused() bool
 }
 
 // PauseFile returns the path of the file that exists while the project with that state folder is paused. With a SharedPause
@@ -47,7 +47,7 @@ func (p *Parts) isPaused() (bool, error) {
 			return false, fmt.Errorf("pause: %w", err)
 		}
 	}
-	return p.Pause.On(), nil
+	return p.Pause.IsPaused(), nil
 }
 
 func (p *project) pause(paused bool) error {
@@ -86,7 +86,7 @@ func (p *project) follow() {
 	if parts == nil {
 		return
 	}
-	if parts.Pause != nil && p.setPaused(parts.Pause.On()) {
+	if parts.Pause != nil && p.setPaused(parts.Pause.IsPaused()) {
 		p.wake()
 	}
 	if parts.Elsewhere != nil && p.readingRemoteRuns.CompareAndSwap(false, true) {

@@ -15,7 +15,7 @@ import (
 // shared is a pause in memory that several services share.
 type shared struct{ on, away atomic.Bool }
 
-func (s *shared) On() bool { return s.on.Load() }
+func (s *shared) IsPaused() bool { return s.on.Load() }
 
 func (s *shared) Set(paused bool) error {
 	if s.away.Load() {
@@ -41,7 +41,7 @@ func TestSharedPause(t *testing.T) {
 	pause.away.Store(false)
 	s.Wake("one")
 	until(t, s, "one", in(service.Paused))
-	if _, err := os.Stat(file); err == nil || !pause.On() {
+	if _, err := os.Stat(file); err == nil || !pause.IsPaused() {
 		t.Errorf("the others were not told: %v", err)
 	}
 	other, events := start(t, 0, two)

@@ -215,7 +215,7 @@ func (p *project) sweepOnce(ctx context.Context) time.Duration {
 	}
 	p.sweeping, p.slots, p.next = true, 0, time.Time{}
 	parts.Pool.SetParallel(0)
-	parts.Pool.SetAgain(cmp.Or(p.setup.Poll, minute))
+	parts.Pool.SetRetryDelay(cmp.Or(p.setup.Poll, minute))
 	until, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	p.cancelWork = enough

@@ -76,7 +76,7 @@ type Parts struct {
 
 // holdReason returns why no run is started although a sweep is active, or "".
 func (p *Parts) holdReason() string {
-	err := p.Pool.Held()
+	err := p.Pool.PauseReason()
 	if err == nil && p.Held != nil {
 		err = p.Held()
 	}

@@ -34,7 +34,7 @@ var errSession = errors.New("the session has ended")
 type Sessions interface {
 	// Begin adds a session with a lifetime. If there are too many, the oldest end.
 	Begin(ctx context.Context, id []byte, life time.Duration) error
-	On(ctx context.Context, id []byte) (bool, error)
+	IsActive(ctx context.Context, id []byte) (bool, error)
 	End(ctx context.Context, id []byte) error
 }
 
@@ -59,8 +59,8 @@ func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 	return nil
 }
 
-// On implements Sessions.
-func (m *memory) On(_ context.Context, id []byte) (bool, error) {
+// IsActive implements Sessions.
+func (m *memory) IsActive(_ context.Context, id []byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.list, func(b loginSession) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
@@ -130,7 +130,7 @@ func (l login) isLoggedIn(r *http.Request) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sessionWait)
 	defer cancel()
-	return l.sessions.On(ctx, l.id(cookie.Value))
+	return l.sessions.IsActive(ctx, l.id(cookie.Value))
 }
 
 // end ends the session of the request's browser. Responses in progress to it end soon after; see withSession.

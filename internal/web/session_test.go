@@ -104,8 +104,8 @@ type away struct {
 	err error
 }
 
-func (a *away) On(ctx context.Context, id []byte) (bool, error) {
-	on, err := a.memory.On(ctx, id)
+func (a *away) IsActive(ctx context.Context, id []byte) (bool, error) {
+	on, err := a.memory.IsActive(ctx, id)
 	return on, errors.Join(err, a.err)
 }
 

@@ -132,7 +132,7 @@ type runs struct {
 // unshared is a pause that cannot be passed on.
 type unshared struct{}
 
-func (unshared) On() bool { return false }
+func (unshared) IsPaused() bool { return false }
 
 func (unshared) Set(bool) error { return errors.New("the database is away") }
 

@@ -108,7 +108,7 @@ func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 			reserved = reserved.Add(ledger.Unspent(r.Reserved, r.Facts.Usage))
 		}
 	}
-	return d.Account.Left(ctx, reserved)
+	return d.Account.Remaining(ctx, reserved)
 }
 
 // Skip returns why an issue is not worked after an error of Admit or Full; nil unless a cap is used up.

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Past has what the caller knows about the earlier runs of an issue that it has claimed.
-type Past struct {
+// EarlierRuns has what the caller knows about the earlier runs of an issue that it has claimed.
+type EarlierRuns struct {
 	Tally    journal.Tally
 	Last     journal.Record       // the latest that has ended; zero if none has
 	Finished worktree.ClaimRecord // the claim's record, if the issue is finished by it
@@ -19,7 +19,7 @@ type Past struct {
 }
 
 // WhyNot returns the reason why a claimed issue may no longer be worked; nil if it may.
-func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, keys []string) (*journal.Skip, error) {
+func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past EarlierRuns, keys []string) (*journal.Skip, error) {
 	v := p.newView(keys)
 	v.held, _ = p.Run.Repo.HeldBranches(ctx, p.BranchPrefix) // as in a plan
 	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
@@ -32,7 +32,7 @@ func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, ke
 }
 
 // Outdated returns the reason why the request of a claimed issue gets no follow-up now; nil if it does. The listing may be old.
-func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, keys []string) *journal.Skip {
+func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past EarlierRuns, keys []string) *journal.Skip {
 	label, asked := p.Run.Labels.NeedsHuman, past.Tally.Asked
 	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
 	switch {
@@ -49,7 +49,7 @@ func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, k
 // Unapproved returns a skip if nobody who may do so has approved the text of a claimed issue; nil if somebody has, or if the
 // tracker has no approval. journal.SkipEdited means that the text has changed since a command set the pick-up label, which has to
 // be removed.
-func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past Past) (*journal.Skip, error) {
+func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past EarlierRuns) (*journal.Skip, error) {
 	asked, label := past.Tally.Asked, p.Require[0]
 	approver, ok := tracker.As[tracker.Approver](p.Run.Tracker)
 	if !ok {

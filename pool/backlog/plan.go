@@ -40,11 +40,11 @@ type Planner struct {
 
 // Query describes a plan to make.
 type Query struct {
-	Base   worktree.Base
-	Keys   []string        // the only issues to plan for, named by a person; empty: all
-	Merged []tracker.Issue // issues that count as closed
-	On     map[string]bool // issues that the sweep has started and whose runs have not ended
-	Over   map[string]bool // issues whose runs have ended; this sweep does not work them again
+	Base       worktree.Base
+	Keys       []string        // the only issues to plan for, named by a person; empty: all
+	Merged     []tracker.Issue // issues that count as closed
+	InProgress map[string]bool // issues that the sweep has started and whose runs have not ended
+	Ended      map[string]bool // issues whose runs have ended; this sweep does not work them again
 }
 
 // Plan is what a sweep would do now.
@@ -95,8 +95,8 @@ func (p Plan) Tasks() (list []Task) {
 	return list
 }
 
-// Due returns the time when the first of the waiting issues may be worked again; zero: unknown.
-func (p Plan) Due(now time.Time) (at time.Time) {
+// RetryAt returns the time when the first of the waiting issues may be worked again; zero: unknown.
+func (p Plan) RetryAt(now time.Time) (at time.Time) {
 	for _, k := range p.Skipped {
 		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t
@@ -350,7 +350,7 @@ func (p *Planner) readUnlisted(ctx context.Context, l tracker.Listing, keys []st
 		if slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
 			continue
 		}
-		issue, err := p.Named(ctx, key)
+		issue, err := p.ReadNamed(ctx, key)
 		if unknown, ok := errors.AsType[*UnknownKeyError](err); ok {
 			unknown.Nearest = l.Nearest(key)
 		}
@@ -363,8 +363,8 @@ func (p *Planner) readUnlisted(ctx context.Context, l tracker.Listing, keys []st
 	return out, nil
 }
 
-// Named reads the issue with a key from the caller. If there is none, it returns an UnknownKeyError.
-func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) {
+// ReadNamed reads the issue with a key from the caller. If there is none, it returns an UnknownKeyError.
+func (p *Planner) ReadNamed(ctx context.Context, key string) (tracker.Issue, error) {
 	issue, err := p.Run.Tracker.Get(ctx, key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		err = &UnknownKeyError{Key: key}
@@ -388,7 +388,7 @@ func (p *Planner) Unmerged(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	look, err := p.Index.Look(ctx, base.Commit)
+	look, err := p.Index.Read(ctx, base.Commit)
 	if err != nil {
 		return nil, err
 	}

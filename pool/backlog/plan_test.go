@@ -150,11 +150,11 @@ func TestWhatWaits(t *testing.T) {
 	p := Plan{Skipped: []Skipped{
 		skipped(journal.SkipRetry, time.Hour, "x"), skipped(journal.SkipRetry, time.Minute, ""), skipped(journal.SkipRetry, -time.Minute, ""), skipped(journal.SkipHuman, time.Second, ""),
 	}}
-	if at, err := p.Due(now), p.Spent(); !at.Equal(now.Add(time.Minute)) || err != nil {
+	if at, err := p.RetryAt(now), p.Spent(); !at.Equal(now.Add(time.Minute)) || err != nil {
 		t.Errorf("due %s, %v", at, err)
 	}
 	p.Skipped = append(p.Skipped, skipped(journal.SkipCap, time.Second, "all is spent"))
-	if at, err := p.Due(now), p.Spent(); !at.Equal(now.Add(time.Second)) || err == nil || err.Error() != "all is spent" {
+	if at, err := p.RetryAt(now), p.Spent(); !at.Equal(now.Add(time.Second)) || err == nil || err.Error() != "all is spent" {
 		t.Errorf("due %s, %v", at, err)
 	}
 }

@@ -18,20 +18,20 @@ import (
 // limitToStartable reduces the plan's Work to the issues that may start now, beside running issues and unmerged branches. Keys
 // named by a person wait only for runs of the same sweep.
 func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
-	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.On[i.Key] || q.Over[i.Key] })
+	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.InProgress[i.Key] || q.Ended[i.Key] })
 	if len(queue) == 0 || q.Base.Commit == "" || p.AllowOverlap && p.MaxOpen == 0 && len(p.ByLabel) == 0 {
 		return nil
 	}
-	look, err := p.Index.Look(ctx, q.Base.Commit)
+	look, err := p.Index.Read(ctx, q.Base.Commit)
 	if err != nil {
 		return err
 	}
-	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(q.On)), Open: map[string]time.Time{}}
+	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(q.InProgress)), Open: map[string]time.Time{}}
 	if len(p.ByLabel) > 0 {
 		b.Read = func(ctx context.Context, key string) (tracker.Issue, error) { return p.readWorked(ctx, key, plan) }
 	}
 	for _, f := range plan.FollowUp {
-		if !q.Over[f.Key] {
+		if !q.Ended[f.Key] {
 			b.Taken, b.Listed = append(b.Taken, f.Key), append(b.Listed, f.Issue)
 		}
 	}

@@ -69,7 +69,7 @@ type Merger struct {
 	Checks    journal.Checks
 	Canaries  []ecosystem.Canary // may be nil
 	Run       string             // id of the checks' folders and processes
-	Says      func(text string)
+	Notify    func(text string)
 	Interrupt <-chan struct{} // asks the checks to end; may be nil
 
 	tries int
@@ -157,7 +157,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 		return nil, err // a single branch may still repair the base
 	}
 	names := strings.Join(s.Keys[:len(s.Keys)-1], ", ") + " and " + s.Keys[len(s.Keys)-1]
-	m.Says("the gate runs on " + names + " together")
+	m.Notify("the gate runs on " + names + " together")
 	m.tries++
 	at := base
 	at.Commit = s.Tip
@@ -171,8 +171,8 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	if err != nil {
 		return nil, err
 	}
-	got, watch, err := watcher.Check(ctx, checks.Look{
-		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Says: m.Says,
+	got, watch, err := watcher.Check(ctx, checks.Examination{
+		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Notify: m.Notify,
 		Checkout: workspace.Checkout{
 			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: s.Keys[0], Base: at, From: base.Commit, Checks: must,
 			Made: made, Env: facts, Interrupt: m.Interrupt, Refused: m.refused,
@@ -189,7 +189,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, CompletedAt: time.Now(),
 	})
 	if !v.Unattended() {
-		m.Says(fmt.Sprintf("%s together do not pass the gate: %s", names, v.Reason.Detail))
+		m.Notify(fmt.Sprintf("%s together do not pass the gate: %s", names, v.Reason.Detail))
 		return nil, nil
 	}
 	return s, nil
@@ -206,7 +206,7 @@ func (m *Merger) stack(ctx context.Context, base worktree.Base, list []Branch) (
 		if conflict != "" {
 			if text := fmt.Sprintf("%s cannot be merged with the others: %s", b.Key, conflict); !slices.Contains(m.said, text) {
 				m.said = append(m.said, text)
-				m.Says(text)
+				m.Notify(text)
 			}
 			return nil, nil
 		}
@@ -219,7 +219,7 @@ func (m *Merger) stack(ctx context.Context, base worktree.Base, list []Branch) (
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
 		Run: m.Run, Key: key, Since: time.Now(), Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Stream: noLog, Refused: m.refused,
-		Says: func(_ journal.EventKind, text string) { m.Says(text) },
+		Notify: func(_ journal.EventKind, text string) { m.Notify(text) },
 	})
 	if err != nil || !v.Passed() {
 		return "", err
@@ -229,7 +229,7 @@ func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (gree
 
 // refused reports a connection that the sandbox did not allow.
 func (m *Merger) refused(e egress.Event) {
-	m.Says(fmt.Sprintf("refused: %s:%d %s", e.Host, e.Port, e.Reason))
+	m.Notify(fmt.Sprintf("refused: %s:%d %s", e.Host, e.Port, e.Reason))
 }
 
 // noLog discards a log. A branch that does not pass is merged alone, with a log of its own.

@@ -19,8 +19,8 @@ type Item struct {
 	Store func(ctx context.Context, s Stack) error
 	// Finish is called when the base has the branch.
 	Finish func(ctx context.Context)
-	// Alone merges the branch without the others, and reports whether the base has it now.
-	Alone func(ctx context.Context) (landed bool)
+	// MergeAlone merges the branch without the others, and reports whether the base has it now.
+	MergeAlone func(ctx context.Context) (landed bool)
 
 	done bool
 }
@@ -37,11 +37,11 @@ func (m *Merger) Merge(ctx context.Context, base string, renewEvery time.Duratio
 	}
 	alone := func(i *Item) (bool, error) {
 		i.done = true
-		return i.Alone(ctx), nil
+		return i.MergeAlone(ctx), nil
 	}
 	together := func(list []*Item) (bool, error) { return m.land(ctx, base, list) }
 	if err := Split(fit, together, alone); err != nil {
-		m.Says("not merged together: " + err.Error())
+		m.Notify("not merged together: " + err.Error())
 	}
 	for _, i := range items {
 		if !i.done {
@@ -64,14 +64,14 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 		why = err.Error()
 	}
 	if why != "" {
-		m.Says(fmt.Sprintf("%s is tried alone: %s", i.Key, why))
+		m.Notify(fmt.Sprintf("%s is tried alone: %s", i.Key, why))
 	}
 	return why == ""
 }
 
 // land moves the base to a stack that passes. It holds the merge lock from reading the base until the base has moved.
 func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bool, err error) {
-	waiting, enough := workspace.Within(ctx, m.Interrupt, 0) // nothing has moved yet
+	waiting, enough := workspace.WithGrace(ctx, m.Interrupt, 0) // nothing has moved yet
 	defer enough()
 	unlock, err := m.Repo.LockMerges(waiting)
 	if err != nil {

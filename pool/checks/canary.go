@@ -31,8 +31,8 @@ type planting struct {
 	checkout    workspace.Checkout
 	ownCanaries []ecosystem.Canary
 	say         func(string)
-	files       []diff.File     // changed by the commits
-	again       workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
+	files       []diff.File         // changed by the commits
+	again       workspace.GateRerun // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
 }
 
 // plant records which canaries the gate notices. If the gate misses a canary, plant also adds it to the fork: if the gate misses

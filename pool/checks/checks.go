@@ -40,14 +40,14 @@ type Watcher struct {
 	unnoticed     map[string]map[string]bool // guarded by mu; folders of a base in which the gate misses canaries
 }
 
-// Look describes an examination.
-type Look struct {
+// Examination describes an examination.
+type Examination struct {
 	Base     string
 	Green    string             // a commit that is known to pass, perhaps the base; may be empty
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
 	Own      []ecosystem.Canary // the user's canaries
-	Says     func(string)       // called before each further run of the gate, with the reason
+	Notify   func(string)       // called before each further run of the gate, with the reason
 }
 
 // Read compares the checks' files, and those of the host commands, with the base's. It runs nothing.
@@ -121,7 +121,7 @@ func follow(ctx context.Context, g git.Runner, commit string, lines []string, fo
 }
 
 // Check runs the checks on a checkout. If they pass, it examines what the commits changed in them.
-func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journal.Watch, error) {
+func (w *Watcher) Check(ctx context.Context, l Examination) (workspace.Checked, *journal.Watch, error) {
 	g := w.Spaces.Repo.Git()
 	tip := l.Checkout.Base.Commit
 	out := &journal.Watch{}
@@ -129,13 +129,13 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: c.fork, forkPasses: c.fork == l.Green, files: c.files, checkout: l.Checkout, ownCanaries: l.Own, say: l.Says}
+	p := planting{w: w, git: g, fork: c.fork, forkPasses: c.fork == l.Green, files: c.files, checkout: l.Checkout, ownCanaries: l.Own, say: l.Notify}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// run gets a new sandbox: code that has run in this one could forge the result.
 	alone := len(out.Files)+len(out.Findings) == 0
 	checkout := l.Checkout
 	if l.Plant && alone {
-		checkout.Then = func(ctx context.Context, again workspace.Again) error {
+		checkout.OnPass = func(ctx context.Context, again workspace.GateRerun) error {
 			p.again = again
 			return p.plant(ctx, out)
 		}
@@ -153,7 +153,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 		if err != nil {
 			return got, nil, err
 		}
-		l.Says("the gate runs once more, with the checks as they were on the base")
+		l.Notify("the gate runs once more, with the checks as they were on the base")
 		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
 			return got, nil, err
 		}
@@ -166,7 +166,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 
 // addTouched records the tracked files that setup and gate change on the commits but not on the base: code that one line runs may
 // change what a later line checks.
-func (w *Watcher) addTouched(ctx context.Context, l Look, fork string, paths []string, out *journal.Watch) error {
+func (w *Watcher) addTouched(ctx context.Context, l Examination, fork string, paths []string, out *journal.Watch) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (w *Watcher) addTouched(ctx context.Context, l Look, fork string, paths []s
 	onBase, known := w.touchedOnBase[fork]
 	w.mu.Unlock()
 	if !known {
-		l.Says("the checks have changed files that git tracks: they run once more, on the base")
+		l.Notify("the checks have changed files that git tracks: they run once more, on the base")
 		c := l.Checkout
 		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch, c.Each = fork, "touched", nil, nil, true, true
 		before, err := w.Spaces.Check(ctx, c)

@@ -16,7 +16,7 @@ func TestManyTouchedFiles(t *testing.T) {
 		base = append(base, strconv.Itoa(n))
 	}
 	w, out := &Watcher{touchedOnBase: map[string][]string{"fork": base}}, &journal.Watch{}
-	if err := w.addTouched(t.Context(), Look{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
+	if err := w.addTouched(t.Context(), Examination{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"other: the checks changed this file before they tested it"}; !slices.Equal(out.Findings, want) {

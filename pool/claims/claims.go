@@ -71,7 +71,7 @@ func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) err
 	if err == nil {
 		return nil
 	}
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.WithExtraTime(ctx)
 	defer cancel()
 	return errors.Join(err, claim.Reserve(after, dead, t.Run.ClaimTTL))
 }
@@ -81,9 +81,9 @@ func (t *Taker) Find(ctx context.Context, id string) (*journal.Record, error) {
 	return journal.Lookup(ctx, t.Run.Store, t.Run.Name, id)
 }
 
-// OnBehalf finishes the report of another host's dead run from the record on its claim. It reports whether there was one; then
+// FinishReport finishes the report of another host's dead run from the record on its claim. It reports whether there was one; then
 // the claim is released. What the tracker refuses is not tried again.
-func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
+func (t *Taker) FinishReport(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
 	d := claim.Record()
 	if d.Pending == nil {
 		return false, nil

@@ -14,20 +14,20 @@ import (
 // GiveUp ends a run on which no process works, for a person who does not want its work. It holds the claim while remove removes
 // what the run has left, and releases it. If remove fails, the run stays unfinished.
 func GiveUp(ctx context.Context, claim *worktree.Claim, store journal.Store, r journal.Record, ttl time.Duration, remove func(context.Context) error) error {
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.WithExtraTime(ctx)
 	defer cancel()
 	if err := remove(ctx); err != nil {
 		return errors.Join(err, claim.Reserve(after, r.ID, ttl))
 	}
 	if r.Kind == journal.KindIssue {
-		r.Earlier = tally.Onto(r, claim.Record())
+		r.Earlier = tally.BeforeDeadRun(r, claim.Record())
 		r.Verdict = journal.Verdict{Outcome: journal.Interrupted, Reason: journal.Reason{Code: journal.ReasonAsked}}
 		r.Facts.SignalTip = "" // no later run publishes its commits
 	}
 	r.Stage, r.Ended, r.SandboxMayRun = journal.StageEnd, time.Now(), false
 	err := store.Save(ctx, r)
 	if err == nil && r.Kind == journal.KindIssue {
-		left := tally.Left(claim.Record(), r)
+		left := tally.AfterRun(claim.Record(), r)
 		left.Passed = nil
 		err = claim.End(after, left)
 	}

@@ -101,12 +101,12 @@ func (t *Taker) releaseStray(ctx context.Context, key, id string, forget bool) e
 		err = t.end(ctx, claim, id)
 	}
 	if err == nil {
-		after, cancel := workspace.Outlasting(ctx)
+		after, cancel := workspace.WithExtraTime(ctx)
 		defer cancel()
 		if forget {
 			err = claim.End(ctx, worktree.ClaimRecord{})
 		} else {
-			_, err = t.OnBehalf(ctx, key, claim)
+			_, err = t.FinishReport(ctx, key, claim)
 		}
 		err = errors.Join(err, claim.Release(after)) // does nothing after Finish or End
 	}

@@ -147,7 +147,7 @@ func (h *Handler) stopRun(ctx context.Context, c tracker.Command, on bool) (*tra
 
 // Requeue carries out a command, not given on the tracker, to work an issue again.
 func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
-	issue, unread := h.Planner.Named(ctx, c.Key)
+	issue, unread := h.Planner.ReadNamed(ctx, c.Key)
 	runs, lost := journal.Runs(ctx, h.Run.Store, h.Run.Name, c.Key)
 	claims, err := h.Taker.Claims(ctx)
 	if err := cmp.Or(unread, lost, err); err != nil {
@@ -217,7 +217,7 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *r
 		return nil, err
 	}
 	answer, err := h.record(ctx, o, claim)
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.WithExtraTime(ctx)
 	defer cancel()
 	return answer, errors.Join(err, claim.Release(after))
 }
@@ -240,7 +240,7 @@ func (h *Handler) record(ctx context.Context, o *restartOrder, claim *worktree.C
 		if o.Verb != tracker.Fix {
 			t.Asked.Text = ""
 		}
-		asks := tally.Record(t)
+		asks := tally.ToRecord(t)
 		if o.Verb == tracker.Retry { // commits that have passed need no agent in another attempt either
 			asks.Passed = claim.Record().Passed
 		}

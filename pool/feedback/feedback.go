@@ -42,14 +42,14 @@ func Earlier(runs journal.History) string {
 	return b.String() + report.Fenced(data)
 }
 
-// Anew tells the agent that it starts from the base although there was earlier work.
-func Anew(last journal.Record, why string) string {
+// Restarted tells the agent that it starts from the base although there was earlier work.
+func Restarted(last journal.Record, why string) string {
 	text := "Earlier work on this issue was refused, and is not on this branch: begin anew, and do it in another way."
 	return text + report.Fenced(strings.TrimSpace(why+"\n"+report.Reason(last.Verdict.Reason)))
 }
 
-// Follow tells the agent what is wrong with its request.
-func Follow(f tracker.FollowUp, base string) string {
+// FollowUp tells the agent what is wrong with its request.
+func FollowUp(f tracker.FollowUp, base string) string {
 	what := "it needs another look"
 	switch f.Reason {
 	case tracker.ChecksFailed:

@@ -311,8 +311,8 @@ func (s Sessions) Begin(ctx context.Context, id []byte, life time.Duration) erro
 	})
 }
 
-// On reports whether a session has begun and not ended.
-func (s Sessions) On(ctx context.Context, id []byte) (bool, error) {
+// IsActive reports whether a session has begun and not ended.
+func (s Sessions) IsActive(ctx context.Context, id []byte) (bool, error) {
 	found, err := query(ctx, s.d, pgx.RowTo[bool], "SELECT EXISTS (SELECT FROM ralph_session WHERE id = $1 AND expires_at > now())", id)
 	return err == nil && found[0], err
 }

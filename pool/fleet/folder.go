@@ -50,7 +50,7 @@ const (
 
 // copyFolders copies folders until none is left or the process leaves.
 func (j *Journal) copyFolders() {
-	ctx, cancel := workspace.Within(context.Background(), j.f.leaving, leaveTime)
+	ctx, cancel := workspace.WithGrace(context.Background(), j.f.leaving, leaveTime)
 	defer cancel()
 	again := syncTime
 	for {

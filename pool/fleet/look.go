@@ -32,15 +32,15 @@ type Issue struct {
 	Next         time.Time // when it is next looked at, unless it is running
 }
 
-// Look describes the present activity of the fleet.
-type Look struct {
+// Snapshot describes the present activity of the fleet.
+type Snapshot struct {
 	Machines []Machine
 	Paused   []string // names of projects
 	Issues   []Issue
 }
 
-// Look lists machines and open rows. A dead machine is still listed for half a minute, also after a start of the server.
-func (d *Database) Look(ctx context.Context) (l Look, err error) {
+// Snapshot lists machines and open rows. A dead machine is still listed for half a minute, also after a start of the server.
+func (d *Database) Snapshot(ctx context.Context) (l Snapshot, err error) {
 	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since, now() - expires_at + make_interval(secs => $1),
 		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects
 		FROM ralph_machine WHERE `+isAlive+" ORDER BY name, since, id", lifeTime.Seconds()); err != nil {
@@ -65,8 +65,8 @@ func (d *Database) Runs(project string) journal.Store {
 	return &postgres.Store{DB: d.pool, Project: project}
 }
 
-// Elsewhere returns the open records of a project's runs on other live machines.
-func (f *Fleet) Elsewhere(ctx context.Context, project string) ([]journal.Record, error) {
+// RunsElsewhere returns the open records of a project's runs on other live machines.
+func (f *Fleet) RunsElsewhere(ctx context.Context, project string) ([]journal.Record, error) {
 	return f.db.running(ctx, project, "", f.id, time.Minute)
 }
 

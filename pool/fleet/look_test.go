@@ -24,7 +24,7 @@ func TestLookListsProjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := d.Look(t.Context())
+	l, err := d.Snapshot(t.Context())
 	if err != nil || len(l.Machines) != len(want) {
 		t.Fatalf("%+v, %v", l, err)
 	}
@@ -40,7 +40,7 @@ func TestDeadMachineGoes(t *testing.T) {
 	t.Parallel()
 	p := planner(t, lifeTime, nil, 0)
 	look := func() (silent map[string]time.Duration) {
-		l, err := p.f.db.Look(t.Context())
+		l, err := p.f.db.Snapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

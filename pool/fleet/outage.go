@@ -63,13 +63,13 @@ func (o *outage) justOver() bool {
 	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
 }
 
-// ErrAway means that the database does not answer or accepts no writes.
-var ErrAway = fmt.Errorf("%w; no new runs start until it is back", journal.ErrUnavailable)
+// ErrUnavailable means that the database does not answer or accepts no writes.
+var ErrUnavailable = fmt.Errorf("%w; no new runs start until it is back", journal.ErrUnavailable)
 
-// Held returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
-func (f *Fleet) Held(project string) error {
+// PauseReason returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
+func (f *Fleet) PauseReason(project string) error {
 	if f.outage.isKnown() {
-		return ErrAway
+		return ErrUnavailable
 	}
 	if s := f.project(project); s != nil {
 		return s.trouble(time.Now())

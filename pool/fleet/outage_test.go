@@ -78,14 +78,14 @@ func TestOutageIsTwoLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		next("the database is unavailable; active runs continue")
-		if err := f.Held(""); !errors.Is(err, ErrAway) {
+		if err := f.PauseReason(""); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("away: %v", err)
 		}
 		if err := own.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		next("the database is available again")
-		if err := f.Held(""); err != nil {
+		if err := f.PauseReason(""); err != nil {
 			t.Errorf("back: %v", err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 					t.Fatalf("not logged: %s", step.want)
 				}
 			}
-			if away := f.Held("") != nil; away != step.away {
+			if away := f.PauseReason("") != nil; away != step.away {
 				t.Errorf("%s: away is %t", step.sql, away)
 			}
 		}
@@ -205,14 +205,14 @@ func TestAwayWaitsForNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Held(""); err != nil { // must not wait for the ping
+	if err := f.PauseReason(""); err != nil { // must not wait for the ping
 		t.Errorf("before it is known: %v", err)
 	}
 	if err := errors.Join(conn.Close(), silent.Close()); err != nil {
 		t.Error(err)
 	}
-	if !<-pinged || !errors.Is(f.Held(""), ErrAway) {
-		t.Errorf("after the ping: %v", f.Held(""))
+	if !<-pinged || !errors.Is(f.PauseReason(""), ErrUnavailable) {
+		t.Errorf("after the ping: %v", f.PauseReason(""))
 	}
 }
 

@@ -26,8 +26,8 @@ func (p Pause) Set(paused bool) error {
 	return p.f.readPauses(context.Background())
 }
 
-// On reports whether the project was paused when this process last read the database.
-func (p Pause) On() bool {
+// IsPaused reports whether the project was paused when this process last read the database.
+func (p Pause) IsPaused() bool {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()
 	return slices.Contains(p.f.paused, p.project)

@@ -158,7 +158,7 @@ func (p *planning) readBacklog(ctx context.Context) error {
 		p.idle = err
 		return err
 	}
-	p.queue, p.nextRead, p.ended = plan.Tasks(), plan.Due(p.now()), false
+	p.queue, p.nextRead, p.ended = plan.Tasks(), plan.RetryAt(p.now()), false
 	why := plan.Spent()
 	if len(p.open) > 0 { // an open run may leave a part of a cap unused
 		why = nil

@@ -394,7 +394,7 @@ func TestPause(t *testing.T) {
 		if err := p.f.readPauses(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return p.f.Pause("p").On()
+		return p.f.Pause("p").IsPaused()
 	}
 	wait := func() time.Duration {
 		wait, _, err := d.blocked(t.Context(), "p", "account a")
@@ -407,10 +407,10 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.mustInsert(t, "a")
-	if n := len(rows(t, d)); n != 0 || wait() == 0 || !look() || !other.Pause("p").On() || other.Pause("q").On() {
+	if n := len(rows(t, d)); n != 0 || wait() == 0 || !look() || !other.Pause("p").IsPaused() || other.Pause("q").IsPaused() {
 		t.Errorf("while it is paused: %d rows, a wait of %s, paused %t", n, wait(), look())
 	}
-	if l, err := d.Look(t.Context()); err != nil || !slices.Equal(l.Paused, []string{"p"}) {
+	if l, err := d.Snapshot(t.Context()); err != nil || !slices.Equal(l.Paused, []string{"p"}) {
 		t.Errorf("look: %v, %v", l.Paused, err)
 	}
 	if err := other.Pause("p").Set(false); err != nil {

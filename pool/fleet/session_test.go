@@ -15,7 +15,7 @@ func TestSessions(t *testing.T) {
 	s := d.Sessions()
 	is := func(id string, want bool) {
 		t.Helper()
-		if on, err := s.On(t.Context(), []byte(id)); err != nil || on != want {
+		if on, err := s.IsActive(t.Context(), []byte(id)); err != nil || on != want {
 			t.Errorf("%s is on: %t, %v", id, on, err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestWhyNothingIsPlanned(t *testing.T) {
 			t.Errorf("%s: %v", c.when, err)
 		}
 		p.s.notePlanning(p.idle)
-		if got := p.f.Held("p"); c.want == "" && got != nil || c.want != "" && (got == nil || got.Error() != c.want) {
+		if got := p.f.PauseReason("p"); c.want == "" && got != nil || c.want != "" && (got == nil || got.Error() != c.want) {
 			t.Errorf("%s: held by %v, want %q", c.when, got, c.want)
 		}
 	}
@@ -87,12 +87,12 @@ func TestRefusedRowsAreTold(t *testing.T) {
 	p.maintain = func(context.Context) (backlog.Plan, error) {
 		switch looks++; looks {
 		case 4:
-			if err := p.f.Held("p"); err == nil || !strings.Contains(err.Error(), "closed") {
+			if err := p.f.PauseReason("p"); err == nil || !strings.Contains(err.Error(), "closed") {
 				t.Errorf("refused: held by %v", err)
 			}
 			must("ALTER TABLE river_job DROP CONSTRAINT closed")
 		case 6:
-			if err := p.f.Held("p"); err != nil {
+			if err := p.f.PauseReason("p"); err != nil {
 				t.Errorf("taken: held by %v", err)
 			}
 			stop(nil)

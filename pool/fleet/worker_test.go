@@ -89,27 +89,27 @@ func TestMachineThatCannotWorkRests(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.recordEnd(t.Context(), s, "gone", pool.Result{}, tracker.ErrNotFound)
-	if s.restLeft(time.Now()) > 0 || f.Held("p") != nil {
-		t.Errorf("an issue that is gone: %v", f.Held("p"))
+	if s.restLeft(time.Now()) > 0 || f.PauseReason("p") != nil {
+		t.Errorf("an issue that is gone: %v", f.PauseReason("p"))
 	}
 	f.recordEnd(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
-	if err := f.Held("p"); s.restLeft(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
+	if err := f.PauseReason("p"); s.restLeft(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("rests %s, held by %v", s.restLeft(time.Now()), err)
 	}
 	s.notePoll(time.Now())
-	if f.Held("p") == nil {
+	if f.PauseReason("p") == nil {
 		t.Error("a poll while it rests ends the trouble")
 	}
 	if err := s.trouble(time.Now().Add(restMin + restMax + time.Second)); err != nil {
 		t.Errorf("long after the last try: %v", err)
 	}
 	s.notePoll(time.Now().Add(restMin + time.Second))
-	if err := f.Held("p"); err != nil {
+	if err := f.PauseReason("p"); err != nil {
 		t.Errorf("after a poll once it has rested: %v", err)
 	}
 	f.recordEnd(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
 	f.recordEnd(t.Context(), s, "k", pool.Result{}, nil)
-	if err := f.Held("p"); err != nil {
+	if err := f.PauseReason("p"); err != nil {
 		t.Errorf("it works again: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func TestBooking(t *testing.T) {
 	booked("at the first request", 15)
 	x := ask(t, m)
 	booked("where one like the first fits", 15)
-	y := ask(t, NewMeter(Network{}, "r").Beside(m))
+	y := ask(t, NewMeter(Network{}, "r").IncludeMeter(m))
 	booked("where two do not fit", 15, 27)
 	for _, e := range []interface{ End() }{x, y} {
 		e.End()

@@ -233,9 +233,9 @@ func secretSource(service agents.Service, secrets *redact.Secrets) func(context.
 	}
 }
 
-// Name replaces the service addresses that are only valid in the sandbox by the real ones, in the agents' messages about
+// RestoreAddresses replaces the service addresses that are only valid in the sandbox by the real ones, in the agents' messages about
 // failures. It may be called on nil.
-func (g *Gateway) Name(failures ...*agents.Failure) {
+func (g *Gateway) RestoreAddresses(failures ...*agents.Failure) {
 	if g == nil || g.real == nil {
 		return
 	}

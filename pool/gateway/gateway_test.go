@@ -83,7 +83,7 @@ func TestChain(t *testing.T) {
 		}
 	}
 	failure := &agents.Failure{Message: "502 Bad Gateway, url: " + g.proxy.URL("openai") + "/responses"}
-	if g.Name(nil, failure); failure.Message != "502 Bad Gateway, url: https://api.openai.com/v1/responses" {
+	if g.RestoreAddresses(nil, failure); failure.Message != "502 Bad Gateway, url: https://api.openai.com/v1/responses" {
 		t.Errorf("the service is named as %q", failure.Message)
 	}
 	c.Meter = NewMeter(c.Network, "r")

@@ -46,9 +46,9 @@ func NewMeter(n Network, run string) *Meter {
 	}
 }
 
-// Beside makes the meter include, in reports to the account, the rest of the run that another meter counts, which may be
+// IncludeMeter makes the meter include, in reports to the account, the rest of the run that another meter counts, which may be
 // nil. It returns m.
-func (m *Meter) Beside(other *Meter) *Meter {
+func (m *Meter) IncludeMeter(other *Meter) *Meter {
 	m.sibling = other
 	return m
 }
@@ -86,7 +86,7 @@ func (m *Meter) SharedLimitError(ctx context.Context, used agents.Usage) error {
 	seen := used.Minus(m.unseen).Larger(m.used.Minus(m.unseen))
 	m.mu.Unlock()
 	m.account.Count(m.run, m.runUsageForCaps(seen), agents.Usage{})
-	_, err := m.account.Left(ctx, agents.Usage{})
+	_, err := m.account.Remaining(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
 	}

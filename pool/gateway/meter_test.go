@@ -175,7 +175,7 @@ func TestMeterOfAReviewer(t *testing.T) {
 	}
 	x := ask(t, m)
 	x.End()
-	beside := NewMeter(Network{Account: account}, "r").Beside(m)
+	beside := NewMeter(Network{Account: account}, "r").IncludeMeter(m)
 	if err := beside.SharedLimitError(t.Context(), agents.Usage{Input: 70}); err != nil {
 		t.Error(err)
 	}

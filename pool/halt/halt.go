@@ -37,9 +37,9 @@ func (s *Switch) Stop(cause error) {
 	}
 }
 
-// When stops the switch when ctx ends, until the caller calls free. If ctx has ended already, it stops the switch before it
+// StopAfter stops the switch when ctx ends, until the caller calls free. If ctx has ended already, it stops the switch before it
 // returns.
-func (s *Switch) When(ctx context.Context) (free func() bool) {
+func (s *Switch) StopAfter(ctx context.Context) (free func() bool) {
 	if ctx.Err() != nil { // otherwise a run could begin first
 		s.Stop(context.Cause(ctx))
 	}

@@ -48,7 +48,7 @@ func TestWhenItHasEndedBefore(t *testing.T) {
 	ended, stop := context.WithCancelCause(t.Context())
 	stop(Error(journal.StopAsked, ""))
 	s := New()
-	defer s.When(ended)()
+	defer s.StopAfter(ended)()
 	if f := noted(s); f.Stop != journal.StopAsked {
 		t.Errorf("cause %q", f.Stop)
 	}

@@ -19,7 +19,7 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 		<-hard.Done()
 		start := time.Now()
 		for range 10 {
-			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.Outlasting} {
+			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.WithExtraTime} {
 				step, cancel := derive(hard)
 				<-step.Done()
 				cancel()

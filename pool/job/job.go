@@ -190,13 +190,13 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}
 	claim, err := j.claim(hard, rec)
 	if err != nil {
-		after, cancel := workspace.Outlasting(hard)
+		after, cancel := workspace.WithExtraTime(hard)
 		defer cancel()
 		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(after, rec.ID))
 	}
 	return runner.Do(hard, run.Task{
 		Record: rec, Claim: claim, Base: base, Head: j.Strategy == StrategyHead, Dirty: j.AllowDirty, Output: j.Output,
-		SignalOptional: j.SignalOptional, Command: j.Command, Observe: j.Observe, Stream: j.Stream, Soft: ctx,
+		SignalOptional: j.SignalOptional, Command: j.Command, Observe: j.Observe, Stream: j.Stream, StopContext: ctx,
 	}), nil
 }
 
@@ -267,7 +267,7 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 // recover ends the jobs that died. Jobs that cannot be ended now, and those left when soft ends, wait for the next call.
 func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.WithExtraTime(ctx)
 	defer cancel()
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
 		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
@@ -301,7 +301,7 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 					"run", rec.ID, "error", errors.Join(err, claim.Reserve(after, rec.ID, jobTTL)))
 				continue
 			}
-			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, Soft: soft})
+			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, StopContext: soft})
 			if j.Recovered != nil {
 				j.Recovered(res.Record)
 			}

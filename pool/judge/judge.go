@@ -112,7 +112,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 		Interrupt: w.Interrupt,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, before, c, r.Round, space))
-		space.Gateway.Name(res.Failure)
+		space.Gateway.RestoreAddresses(res.Failure)
 		return nil
 	})
 	for _, n := range notices {
@@ -179,7 +179,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 	tag := "review-" + strings.ToLower(rand.Text()) // nobody who wrote the change can answer in the reviewer's place
 	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
 	return loop.Config{
-		Agent: j.Spaces.Reviewer.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Box,
+		Agent: j.Spaces.Reviewer.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Sandbox,
 		Prompt: prompt.Prompt{Inline: j.Spaces.Secrets.Clean(promptFor(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,

@@ -42,9 +42,9 @@ func NewAccount(c Caps, s Store, pool string) *Account {
 	return &Account{caps: c, store: s, pool: pool, now: time.Now, unstored: map[string]agents.Usage{}, changed: make(chan struct{})}
 }
 
-// Left returns what the caps leave for another run after subtracting reserved. It fails with a *SpentError if nothing is
+// Remaining returns what the caps leave for another run after subtracting reserved. It fails with a *SpentError if nothing is
 // left.
-func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget, error) {
+func (a *Account) Remaining(ctx context.Context, reserved agents.Usage) (loop.Budget, error) {
 	if a == nil {
 		return loop.Budget{}, nil
 	}
@@ -53,7 +53,7 @@ func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget,
 	if err != nil {
 		return loop.Budget{}, err
 	}
-	return a.caps.Left(spent, reserved, now)
+	return a.caps.Remaining(spent, reserved, now)
 }
 
 // readSpent stores unstored usage and reads the usage of all runs.
@@ -101,7 +101,7 @@ func (a *Account) Admit(ctx context.Context) error {
 		a.mu.Lock()
 		ended := a.ended
 		a.mu.Unlock()
-		left, err := a.Left(ctx, agents.Usage{})
+		left, err := a.Remaining(ctx, agents.Usage{})
 		if err != nil {
 			return err
 		}

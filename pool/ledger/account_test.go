@@ -102,7 +102,7 @@ func TestUnreadableStore(t *testing.T) {
 	if err := a.Admit(t.Context()); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if _, err := a.Left(t.Context(), agents.Usage{}); !errors.Is(err, broken) {
+	if _, err := a.Remaining(t.Context(), agents.Usage{}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestUnreadableStore(t *testing.T) {
 func TestNoCaps(t *testing.T) {
 	t.Parallel()
 	a := NewAccount(Caps{}, nil, "")
-	left, err := a.Left(t.Context(), agents.Usage{})
+	left, err := a.Remaining(t.Context(), agents.Usage{})
 	if err = errors.Join(err, a.Admit(t.Context())); err != nil || left != (loop.Budget{}) {
 		t.Errorf("%+v, %v", left, err)
 	}

@@ -54,9 +54,9 @@ func (e *SpentError) Error() string {
 		e.Period, spent, e.Period, e.Until.UTC().Format("2006-01-02 15:04"))
 }
 
-// Left returns what the caps leave for another run after the reservations of runs in progress; zero means no cap. It fails
+// Remaining returns what the caps leave for another run after the reservations of runs in progress; zero means no cap. It fails
 // with a *SpentError if nothing is left.
-func (c Caps) Left(spent Spending, reserved agents.Usage, now time.Time) (left loop.Budget, err error) {
+func (c Caps) Remaining(spent Spending, reserved agents.Usage, now time.Time) (left loop.Budget, err error) {
 	for _, of := range []SpentError{ // longest wait first
 		{Period: "month", Cap: c.Month, Spent: spent.Month, Until: MonthOf(now).AddDate(0, 1, 0)},
 		{Period: "day", Cap: c.Day, Spent: spent.Day, Until: DayOf(now).AddDate(0, 0, 1)},

@@ -49,7 +49,7 @@ func TestLeft(t *testing.T) {
 			err: "this day's cap for all runs is spent: $1.00 of $5.00, and the rest is reserved for active runs; the next day begins at 2027-01-02 00:00 UTC",
 		},
 	} {
-		left, err := tt.caps.Left(tt.spent, tt.reserved, now)
+		left, err := tt.caps.Remaining(tt.spent, tt.reserved, now)
 		text := ""
 		if err != nil {
 			text = err.Error()

@@ -19,7 +19,7 @@ func TestCapsAtMidnight(t *testing.T) {
 		a := ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 100}}, &journaltest.Memory{}, "p")
 		left := func() int64 {
 			t.Helper()
-			b, err := a.Left(t.Context(), agents.Usage{})
+			b, err := a.Remaining(t.Context(), agents.Usage{})
 			spent, is := errors.AsType[*ledger.SpentError](err)
 			if is && !spent.Until.Equal(time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)) {
 				t.Errorf("until %s", spent.Until)

@@ -5,12 +5,12 @@ import "math"
 // Open files that a process needs for itself, and for each run including its agent's connections.
 const ownFiles, runFiles = 64, 32
 
-// Files returns how many open files a process needs to work this many issues at a time. Without them it cannot start
+// FilesNeeded returns how many open files a process needs to work this many issues at a time. Without them it cannot start
 // processes or open connections.
-func Files(parallel int) int { return ownFiles + runFiles*parallel }
+func FilesNeeded(parallel int) int { return ownFiles + runFiles*parallel }
 
-// Fits returns how many issues can be worked at a time with this many open files.
-func Fits(files uint64) int {
+// MaxIssues returns how many issues can be worked at a time with this many open files.
+func MaxIssues(files uint64) int {
 	return max(0, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
 }
 

@@ -136,13 +136,13 @@ func issue(i Issue, now Facts) Result {
 	return result(strings.HasPrefix(i.Hash, now.Text), what, "its text has changed")
 }
 
-// Hold reports whether no result fails.
-func Hold(results []Result) bool {
+// AllHold reports whether no result fails.
+func AllHold(results []Result) bool {
 	return !slices.ContainsFunc(results, func(r Result) bool { return r.State == Fails })
 }
 
-// Says summarises the statement in short lines, for readers who trust the key's owner.
-func (s Statement) Says() []string {
+// Summary summarises the statement in short lines, for readers who trust the key's owner.
+func (s Statement) Summary() []string {
 	p := s.Predicate
 	where := "in the agent's worktree"
 	if p.Gate.Checkout {
@@ -191,8 +191,8 @@ func (s Statement) Says() []string {
 	return says
 }
 
-// Leaves lists in short lines what the proof does not show.
-func (s Statement) Leaves() []string {
+// Limitations lists in short lines what the proof does not show.
+func (s Statement) Limitations() []string {
 	p := s.Predicate
 	open := []string{
 		"that the machine told the truth: whoever has the key can sign anything",

@@ -115,8 +115,8 @@ func TestStatementOfWorktreeGate(t *testing.T) {
 	if g := s.Predicate.Gate; g.Checkout || g.Lines[0].Command != "in the tree" || g.Lines[0].Log.Name != "gate-3-1.log" {
 		t.Errorf("gate: %+v", g)
 	}
-	if !strings.Contains(strings.Join(s.Leaves(), "\n"), "uncommitted files") {
-		t.Errorf("it leaves open: %q", s.Leaves())
+	if !strings.Contains(strings.Join(s.Limitations(), "\n"), "uncommitted files") {
+		t.Errorf("it leaves open: %q", s.Limitations())
 	}
 	r.URL, r.Facts.Iterations = "/home/ada/backlog/1.md", nil
 	if p := statement(r).Predicate; p.Issue.URL != "" || len(p.Agents) > 0 {
@@ -141,8 +141,8 @@ func TestStatementOfReview(t *testing.T) {
 		r := record()
 		r.Facts.Review = c.review
 		s := statement(r)
-		if got := s.Predicate.Review; got != c.want || !slices.Contains(append(s.Says(), s.Leaves()...), c.says) {
-			t.Errorf("%s: %+v, %q, %q", name, got, s.Says(), s.Leaves())
+		if got := s.Predicate.Review; got != c.want || !slices.Contains(append(s.Summary(), s.Limitations()...), c.says) {
+			t.Errorf("%s: %+v, %q, %q", name, got, s.Summary(), s.Limitations())
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestFindAndJudge(t *testing.T) {
 				t.Errorf("found %+v, want %q", found, tt.run)
 			case tt.ignored == "" && len(ignored) > 0, tt.ignored != "" && (len(ignored) != 1 || !strings.Contains(ignored[0], tt.ignored)):
 				t.Errorf("ignored: %q, want %q", ignored, tt.ignored)
-			case found != nil && !Hold(Judge(*found, facts())):
+			case found != nil && !AllHold(Judge(*found, facts())):
 				t.Errorf("judged: %+v", Judge(*found, facts()))
 			}
 		})
@@ -244,7 +244,7 @@ func TestJudge(t *testing.T) {
 					odd = append(odd, r)
 				}
 			}
-			if len(odd) != 1 || odd[0].State != tt.state || !strings.Contains(odd[0].Why, tt.why) || Hold(results) != (tt.state == Unknown) {
+			if len(odd) != 1 || odd[0].State != tt.state || !strings.Contains(odd[0].Why, tt.why) || AllHold(results) != (tt.state == Unknown) {
 				t.Errorf("results %+v", odd)
 			}
 		})
@@ -357,7 +357,7 @@ func FuzzDecodeStatement(f *testing.F) {
 		if err != nil || !bytes.Equal(again, text) {
 			t.Errorf("%q is read as %q", text, again)
 		}
-		_, _ = s.Says(), s.Leaves()
+		_, _ = s.Summary(), s.Limitations()
 		_ = Judge(Found{Statement: s}, Facts{})
 	})
 }

@@ -41,11 +41,11 @@ func TestStatementOfTests(t *testing.T) {
 		r := record()
 		r.Facts.Retest = c.tests
 		s := statement(r)
-		if !slices.Contains(append(s.Says(), s.Leaves()...), c.says) {
-			t.Errorf("%s: %q, %q", name, s.Says(), s.Leaves())
+		if !slices.Contains(append(s.Summary(), s.Limitations()...), c.says) {
+			t.Errorf("%s: %q, %q", name, s.Summary(), s.Limitations())
 		}
 		results := Judge(Found{s, "SHA256:x"}, facts())
-		if got := Hold(results); got != (c.fails == "") {
+		if got := AllHold(results); got != (c.fails == "") {
 			t.Errorf("%s: %+v", name, results)
 		}
 		last := results[len(results)-1]

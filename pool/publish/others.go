@@ -15,9 +15,9 @@ import (
 // othersShown is the number of people that a warning names.
 const othersShown = 5
 
-// Others returns a warning about commits that name other people than the run's own identity and the agents with these mail
+// OtherPeopleWarning returns a warning about commits that name other people than the run's own identity and the agents with these mail
 // addresses: as author or committer, or in a trailer such as Reviewed-by. An agent's commits may claim anything.
-func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string) (warning string, err error) {
+func OtherPeopleWarning(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string) (warning string, err error) {
 	user, err := repo.User(ctx)
 	if err != nil && !errors.Is(err, worktree.ErrNoIdentity) {
 		return "", err

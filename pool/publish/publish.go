@@ -47,8 +47,8 @@ func (r Requests) WithDefaults() Requests {
 	return r
 }
 
-// Into returns the target branch of requests, given the name of the base, with or without the remote's name.
-func (r Requests) Into(base, remote string) string {
+// TargetBranch returns the target branch of requests, given the name of the base, with or without the remote's name.
+func (r Requests) TargetBranch(base, remote string) string {
 	return cmp.Or(r.Target, strings.TrimPrefix(base, remote+"/"))
 }
 
@@ -84,7 +84,7 @@ func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (jou
 		return journal.Request{}, fmt.Errorf("request: tracker %s has no requests", t.Name())
 	}
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
-		Key: req.Key, Head: req.Head, Base: r.Into(req.Base, req.Remote),
+		Key: req.Key, Head: req.Head, Base: r.TargetBranch(req.Base, req.Remote),
 		Title: req.Title, Body: req.Body, Draft: req.Verdict.Draft(), Labels: r.Labels, Reviewers: r.Reviewers, Assignees: r.Assignees,
 	})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// InTheWay returns an error that wraps worktree.ErrDirty if files of the user's keep the checkout of a base branch from
+// CheckBlockingFiles returns an error that wraps worktree.ErrDirty if files of the user's keep the checkout of a base branch from
 // being updated to a commit. It returns nil also if another branch is checked out.
-func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip string) error {
+func CheckBlockingFiles(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip string) error {
 	if on, err := repo.Base(ctx, ""); err != nil || on.Ref != base.Ref {
 		return nil //nolint:nilerr // none is checked out
 	}
@@ -59,7 +59,7 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 			continue
 		}
 		if has, err := span.Absorbed(ctx, repo.Git(), base.Commit, []string{at}); err != nil || !has[at] {
-			return base, tip, cmp.Or(err, repo.CheckMerge(ctx, base), InTheWay(ctx, repo, base, at))
+			return base, tip, cmp.Or(err, repo.CheckMerge(ctx, base), CheckBlockingFiles(ctx, repo, base, at))
 		}
 	}
 	if here+remote == "" {

@@ -75,13 +75,13 @@ func Action(e journal.Event) (text string, ok bool) {
 		if e.Check != nil { // the command has ended
 			return "", true
 		}
-		return string(e.Kind) + Where(e.Place) + ": " + e.Text, true
+		return string(e.Kind) + PlaceSuffix(e.Place) + ": " + e.Text, true
 	}
 	return "", false
 }
 
-// Where returns a suffix for a check's name with the place where it ran; "" for the worktree.
-func Where(p journal.Place) string {
+// PlaceSuffix returns a suffix for a check's name with the place where it ran; "" for the worktree.
+func PlaceSuffix(p journal.Place) string {
 	switch p {
 	case journal.PlaceBase:
 		return " on the base"

@@ -117,8 +117,8 @@ func tests(w *journal.Watch) string {
 	return " (" + out + ")"
 }
 
-// Ran describes how tests ended.
-func Ran(r journal.TestRun) string {
+// TestRun describes how tests ended.
+func TestRun(r journal.TestRun) string {
 	switch r.Outcome {
 	case journal.TestsPassed:
 		return "passed"
@@ -168,9 +168,9 @@ func retest(b *strings.Builder, r *journal.Retest) {
 	fmt.Fprintf(b, "Tests of the change: %s.\n\n", retested(r, quoteUnlessPlain))
 	var lines []string
 	for _, run := range r.Runs {
-		how := "without the change " + Ran(run.Base)
+		how := "without the change " + TestRun(run.Base)
 		if run.Tip != nil {
-			how += ", with it " + Ran(*run.Tip)
+			how += ", with it " + TestRun(*run.Tip)
 		}
 		lines = append(lines, tracker.QuoteLine(run.Command, line)+": "+how)
 	}

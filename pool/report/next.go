@@ -15,8 +15,8 @@ import (
 
 // Steps has the data from which a report derives the next step.
 type Steps struct {
-	// Here says that the reader works in the repository with ralph's commands, because no forge shows the report.
-	Here                  bool
+	// Local says that the reader works in the repository with ralph's commands, because no forge shows the report.
+	Local                 bool
 	Hints                 Hints
 	NeedsHuman, NeedsInfo string // labels
 	Rounds                bool   // the next sweep follows up reviews that ask for changes
@@ -72,7 +72,7 @@ func next(in Input, r journal.Record) string {
 		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.",
 			tracker.QuoteLine(r.Settings.Require[0], line))
 	}
-	if in.Steps.Here {
+	if in.Steps.Local {
 		return nextHere(in.Steps.Hints, r)
 	}
 	return nextThere(in.Steps, r)
@@ -297,7 +297,7 @@ func pickUp(r journal.Record, phrase string) string {
 // stop says how a person ends a run in progress.
 func stop(s Steps, r journal.Record) string {
 	switch {
-	case s.Here && s.Hints.Stop != "":
+	case s.Local && s.Hints.Stop != "":
 		return fmt.Sprintf("Stop it%s.", with(s.Hints.Stop, r.Key))
 	case r.FollowUp == "" && len(r.Settings.Require) > 0:
 		return pickUp(r, "To stop it, remove the label %s") + orComment(s, tracker.Stop) + "."

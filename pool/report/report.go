@@ -145,7 +145,7 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 func remarks(b *strings.Builder, in Input, r journal.Record) {
 	for _, w := range r.Warnings {
 		text := w.Text
-		if in.Steps.Here {
+		if in.Steps.Local {
 			text = in.Steps.Hints.warning(w)
 		}
 		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(text, line))
@@ -161,7 +161,7 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 // facts lists facts about the run. It names a branch that is on no remote only to readers who can see it.
 func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
-	if pushed || in.Steps.Here && !(cannotRun(r) && r.Commits == 0) {
+	if pushed || in.Steps.Local && !(cannotRun(r) && r.Commits == 0) {
 		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
 	} else {
 		fmt.Fprintf(b, "- Work: %s on %s", plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
@@ -188,7 +188,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	}
 	if r.WIP != "" {
 		fmt.Fprintf(b, "- Uncommitted changes: saved as `%.12s` (`refs/ralph/wip/%s`)", r.WIP, r.Key)
-		if !in.Steps.Here {
+		if !in.Steps.Local {
 			fmt.Fprintf(b, " on machine %s", tracker.QuoteLine(r.Host, line))
 		}
 		b.WriteString("\n")

@@ -37,7 +37,7 @@ func TestFinalOfABrokenSetUp(t *testing.T) {
 		},
 	}
 	for next, steps := range map[string]report.Steps{
-		"Next: correct the setup or the gate, or give it what it lacks; the next sweep tries again. At once: `ralph work a`.": {Here: true, Hints: hints},
+		"Next: correct the setup or the gate, or give it what it lacks; the next sweep tries again. At once: `ralph work a`.": {Local: true, Hints: hints},
 		"Next: correct the setup or the gate, or give it what it lacks; the next sweep tries again.":                          {},
 	} {
 		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: steps})
@@ -89,7 +89,7 @@ func TestNext(t *testing.T) {
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Branch: "ralph/a", Base: "main"}}
 		r.Verdict, r.Settings.Publish, r.Request = c.verdict, c.publish, c.request
-		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}})
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}})
 		_, next, ok := strings.Cut(got, "\nNext: ")
 		if !ok || !strings.HasPrefix(next, c.want) || strings.Count(next, "\n") != 1 {
 			t.Errorf("%s: %q, want %q", c.verdict.Outcome, next, c.want)
@@ -105,7 +105,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Branch: "r b/a", Base: "m$(id);"}}
 		r.Verdict, r.Settings.Publish = journal.Verdict{Outcome: outcome, Final: true}, journal.PublishBranch
-		if got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}}); !strings.Contains(got, want) {
+		if got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}}); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", outcome, got)
 		}
 	}
@@ -121,7 +121,7 @@ func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 			facts.Failures = 9
 			r := journal.Record{Run: journal.Run{Key: "a", Host: "box"}, State: journal.State{Facts: facts}}
 			r.Verdict = journal.Verdict{Outcome: journal.Failed, Final: true}
-			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, Hints: hints, NeedsHuman: "needs-human"}})
+			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: here, Hints: hints, NeedsHuman: "needs-human"}})
 			want := "machine `box` has to fix it; then remove the label `needs-human`."
 			if here {
 				want = "Find out what is broken with `ralph doctor`; then `ralph work a`."
@@ -139,7 +139,7 @@ func TestNextAfterAGateThatCannotPass(t *testing.T) {
 	for _, here := range []bool{true, false} {
 		r := journal.Record{Run: journal.Run{Key: "a", Base: "main"}, State: journal.State{Facts: journal.Facts{End: loop.EndUnchanged}}}
 		r.Verdict = journal.Verdict{Outcome: journal.GateFailed, Final: true}
-		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, Hints: hints, NeedsHuman: "needs-human"}})
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: here, Hints: hints, NeedsHuman: "needs-human"}})
 		if want := "Next: correct the line of the gate that fails, or what it needs on `main`"; !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -153,7 +153,7 @@ func TestWarningNamesWhatHelps(t *testing.T) {
 	r := journal.Record{Run: journal.Run{Key: "a"}, State: journal.State{Warnings: []sandboxes.Notice{{Text: refused}}}}
 	helps := report.Hints{Warning: func(n sandboxes.Notice) string { return n.Text + "; it helps" }}
 	for want, steps := range map[string]report.Steps{
-		"Warning: `" + refused + "; it helps`\n": {Here: true, Hints: helps},
+		"Warning: `" + refused + "; it helps`\n": {Local: true, Hints: helps},
 		"Warning: `" + refused + "`\n":           {Hints: helps}, // a flag does not help people on a forge
 	} {
 		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: steps})
@@ -275,7 +275,7 @@ func TestFinalSays(t *testing.T) {
 					Run:   journal.Run{ID: "r1", Key: "a", Branch: "ralph/a", Base: "main", Agent: "claude", Sandbox: "native", Started: at, Attempt: 1},
 					State: journal.State{Verdict: journal.Verdict{Outcome: journal.Succeeded}},
 				},
-				Secrets: redact.New(), Now: at.Add(time.Minute), Steps: report.Steps{Here: true, Hints: hints},
+				Secrets: redact.New(), Now: at.Add(time.Minute), Steps: report.Steps{Local: true, Hints: hints},
 			}
 			if strings.Contains(report.Final(in), c.want) {
 				t.Fatalf("every report says %q", c.want)
@@ -301,7 +301,7 @@ func TestProgress(t *testing.T) {
 		"the commits are being verified":    {Kind: journal.EventStage, Stage: journal.StageVerify},
 		"the commits are being published":   {Kind: journal.EventStage, Stage: journal.StagePublish},
 	} {
-		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}}, e)
+		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}}, e)
 		want = "**ralph: working** since 2026-01-02T03:04:05Z on machine `@ box`: " + want + ".\n\n- Attempt 2 of 3\n" +
 			"- Agent: claude (`@ big`), sandbox: native\n- Run: `r1`\n\nStop it with `ralph stop a`.\n"
 		if diff := cmp.Diff(want, got); diff != "" {

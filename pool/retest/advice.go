@@ -21,9 +21,9 @@ func advice(r *journal.Retest, base string) string {
 		if run.Proves() {
 			continue
 		}
-		data += fmt.Sprintf("\n\n$ %s\nwithout the change: %s", run.Command, report.Ran(run.Base))
+		data += fmt.Sprintf("\n\n$ %s\nwithout the change: %s", run.Command, report.TestRun(run.Base))
 		if run.Tip != nil && run.Tip.Outcome != journal.TestsPassed {
-			data += fmt.Sprintf("\nwith the change: %s\n%s", report.Ran(*run.Tip), run.Tip.Tail)
+			data += fmt.Sprintf("\nwith the change: %s\n%s", report.TestRun(*run.Tip), run.Tip.Tail)
 		}
 	}
 	return b.String() + report.Fenced(data)

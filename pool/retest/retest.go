@@ -34,7 +34,7 @@ type Work struct {
 	Run      journal.Run
 	Base     string             // commit that the work is based on
 	Checkout workspace.Checkout // of the tip, for the gate
-	Says     func(string)       // called before each run of tests
+	Notify   func(string)       // called before each run of tests
 	Save     func()             // stores the state
 	// Setup receives the events of setup's commands. Events of the tests are left out: on the base they must fail.
 	Setup func(e loop.Event, at journal.Place)
@@ -70,7 +70,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (findings, 
 		if err := t.fillIn(ctx, w, *s, next); err != nil {
 			return nil, fmt.Errorf("tests of the change: %w", err)
 		}
-		w.Says("tests of the change: " + report.Retest(next))
+		w.Notify("tests of the change: " + report.Retest(next))
 	}
 	s.Facts.Retest = next
 	w.Save()
@@ -125,7 +125,7 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 	if err != nil {
 		return err
 	}
-	w.Says("the tests of the change run on the base, where they must fail")
+	w.Notify("the tests of the change run on the base, where they must fail")
 	base, failed, err := t.run(ctx, w, journal.PlaceBase, commit, p.runs)
 	if err != nil || failed != "" {
 		r.Why = failed
@@ -135,7 +135,7 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 		r.Runs = append(r.Runs, journal.Rerun{Command: c.Line, Files: c.files, Base: base[i]})
 	}
 	if slices.ContainsFunc(base, journal.TestRun.Failed) {
-		w.Says("the tests of the change run on the tip, where they must pass")
+		w.Notify("the tests of the change run on the tip, where they must pass")
 		tip, failed, err := t.run(ctx, w, journal.PlaceCheckout, r.Tip, p.runs)
 		if err != nil || failed != "" {
 			r.Why = failed
@@ -212,7 +212,7 @@ func (t *Tester) runGate(ctx context.Context, w Work, f journal.Facts, p plan, r
 				return err
 			}
 		}
-		w.Says("the gate runs on the base: the change adds no test")
+		w.Notify("the gate runs on the base: the change adds no test")
 		o := w.Checkout
 		o.Name, o.Base.Commit, o.Observe = "retest", commit, w.setupObserver(journal.PlaceBase)
 		o.Stream = func(name string) (io.WriteCloser, error) {

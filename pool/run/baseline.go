@@ -52,7 +52,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
 		Run: x.run.ID, Key: x.run.Key, Since: x.run.Started, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
-		Says: func(kind journal.EventKind, text string) {
+		Notify: func(kind journal.EventKind, text string) {
 			took = true
 			x.events.Emit(journal.Event{Kind: kind, Text: text})
 		},
@@ -70,7 +70,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	case x.stop.Stopped(ctx):
 		return x.cut(ctx, s, journal.StageBaseline), nil
 	case err != nil:
-		x.result.Unavailable = workspace.Whole(err)
+		x.result.Unavailable = workspace.BaselineErrorIn(err)
 		if s.Facts.Open = faultOf(err, false); s.Facts.Open.Kind == journal.FaultOther {
 			s.Facts.Open.Kind = journal.FaultBase
 		}
@@ -105,7 +105,7 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.events.Note, Checkout: at}
+	look := checks.Examination{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Notify: x.events.Note, Checkout: at}
 	if before := s.Facts.Baseline; before != nil && before.Passed() {
 		look.Green = before.Tip
 	}
@@ -123,7 +123,7 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (findings, err
 		return nil, err
 	}
 	return x.r.retest.Test(ctx, retest.Work{
-		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.events.Note, Save: func() { _ = x.save(ctx, *s) }, Setup: x.events.Observe,
+		Run: x.run, Base: x.base.Commit, Checkout: at, Notify: x.events.Note, Save: func() { _ = x.save(ctx, *s) }, Setup: x.events.Observe,
 	}, s)
 }
 

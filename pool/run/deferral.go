@@ -44,7 +44,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	if away, ok := errors.AsType[*deferral](err); ok && away.affectsAll {
 		x.result.Unavailable = away.error
 	}
-	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
+	s.Warnings = append(s.Warnings, x.space.CloseSandbox(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
 	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
@@ -54,14 +54,14 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	_ = x.save(ctx, s) // on failure this process still knows it
 	ctx, done := x.stop.ForRelease(ctx)
 	defer done()
-	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
+	if err := x.claim.Reserve(ctx, x.r.ReservedFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)
 	}
 	return s
 }
 
-// LeftFor returns how long the claim of a run deferred at this stage stays reserved: longer if its commits are only on this host.
-func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
+// ReservedFor returns how long the claim of a run deferred at this stage stays reserved: longer if its commits are only on this host.
+func (r *Runner) ReservedFor(stage journal.Stage) time.Duration {
 	if stage == journal.StageVerify || stage == journal.StagePublish {
 		return claim.MaxTTL
 	}

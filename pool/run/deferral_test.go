@@ -15,7 +15,7 @@ func TestLeftFor(t *testing.T) {
 	for stage, want := range map[journal.Stage]time.Duration{
 		journal.StageWork: time.Minute, journal.StageVerify: claim.MaxTTL, journal.StagePublish: claim.MaxTTL, journal.StageReport: time.Minute,
 	} {
-		if got := r.LeftFor(stage); got != want {
+		if got := r.ReservedFor(stage); got != want {
 			t.Errorf("stage %s: %s, want %s", stage, got, want)
 		}
 	}

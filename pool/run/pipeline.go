@@ -114,7 +114,7 @@ func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State
 	return s, err
 }
 
-// doStage does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
+// doStage does a stage. Task.KillContext ends the stages in which the agent works. Stages that only report have limited time for the
 // remote.
 func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.StoppedStage == "" && x.stop.Stopped(ctx) { // no agent has begun
@@ -162,7 +162,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: s}.Merged(),
 		URL: x.run.URL, Request: s.Request.URL,
 	})
-	x.c.Ending(e)
+	x.c.OnEnd(e)
 	_ = x.save(ctx, s) // on failure the stage before is stored; repeating it has no effect
 	x.events.Deliver(e)
 	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))

@@ -56,7 +56,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	// If a tree with earlier work keeps its sandbox from opening, other runs are not affected.
 	fresh := git.Failed(err) && x.r.spaces.Disk.Short() != nil // earlier commits can cause git's error, but they cannot fake a full disk
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
-		fresh = x.space.Answers(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
+		fresh = x.space.CheckProvider(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
 	s.Facts.Open, x.openErr = faultOf(err, fresh), err
 	if s.Facts.Open.IsUnavailable() {
@@ -163,7 +163,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 		x.run.ExcludedCommit, x.run.RestartReason = "", ""
 	}
 	if x.space = x.newSpace(made); len(x.c.Setup) > 0 && !x.run.Settings.Attended {
-		x.space.Warm(ctx)
+		x.space.AddSetupFiles(ctx)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (x *execution) runHostCommands(ctx context.Context) error {
 	if err := x.makeHostFiles(ctx); err != nil || x.space.Tree.HasSandboxRun() {
 		return err
 	}
-	return x.hostFiles.Into(ctx, x.space.Tree)
+	return x.hostFiles.CopyTo(ctx, x.space.Tree)
 }
 
 func (x *execution) hostCommands() workspace.Before {
@@ -238,7 +238,7 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
 	w.Ending, w.Asked = x.stop.Ending, x.stop.Done
-	w.Meter.Limit(x.spend.Left().Remaining(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
+	w.Meter.Limit(x.spend.Remaining().Remaining(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
 	return w
 }
 

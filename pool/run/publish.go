@@ -281,7 +281,7 @@ func (r *Runner) reportInput(rec journal.Record) report.Input {
 		Record: rec, Signals: append([]string{loop.DefaultSignal}, r.c.Signals...), GateOff: !rec.Settings.Checks.Clean,
 		Secrets: r.c.Secrets, Now: time.Now(),
 		Steps: report.Steps{
-			Here: !forge, Hints: r.c.Hints, NeedsHuman: r.c.Labels.NeedsHuman, NeedsInfo: r.c.Labels.NeedsInfo,
+			Local: !forge, Hints: r.c.Hints, NeedsHuman: r.c.Labels.NeedsHuman, NeedsInfo: r.c.Labels.NeedsInfo,
 			Rounds: r.c.Requests.MaxRounds > 0, Commands: commands,
 		},
 	}

@@ -125,12 +125,12 @@ type Task struct {
 	Observe        func(loop.Event) // every event of the loop
 	Stream         func(name string) (io.WriteCloser, error)
 
-	// Early ends when no more runs begin. This run continues, but waits no longer than LastWait for a remote; nil: never.
-	Early context.Context
+	// LastRuns ends when no more runs begin. This run continues, but waits no longer than LastWait for a remote; nil: never.
+	LastRuns context.Context
 
-	// Soft and Urgent end the run early, like the context of Do; nil: never. Their causes are the reason.
-	Soft   context.Context // ends when the run should end soon, for example at a service's shutdown
-	Urgent context.Context // ends when processes in the sandbox are to be killed; later steps have as much time as in any other run
+	// StopContext and Urgent end the run early, like the context of Do; nil: never. Their causes are the reason.
+	StopContext context.Context // ends when the run should end soon, for example at a service's shutdown
+	KillContext context.Context // ends when processes in the sandbox are to be killed; later steps have as much time as in any other run
 }
 
 // Command is the command of a run of KindCommand.
@@ -186,7 +186,7 @@ func (r *Runner) checks() journal.Checks {
 // task.Soft ends, Do asks the agent to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
 	stop, ctx, free := stopping.New(ctx, stopping.Config{
-		Soft: task.Soft, Urgent: task.Urgent, Early: task.Early, Grace: r.c.StopGrace, LastWait: r.c.LastWait,
+		Soft: task.StopContext, Urgent: task.KillContext, Early: task.LastRuns, Grace: r.c.StopGrace, LastWait: r.c.ShutdownWait,
 	})
 	defer free()
 	x := &execution{

@@ -116,7 +116,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 	if imported && !crashed && !x.stop.Killed {
 		s = x.runAfterCommands(ctx, s)
 	}
-	s.Warnings = addNotices(s.Warnings, w.Shut(ctx)...)
+	s.Warnings = addNotices(s.Warnings, w.CloseSandbox(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{error: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
@@ -215,7 +215,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		return s, err
 	}
 	who := x.space.Tree.Spec().Identity
-	if text, err := publish.Others(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip); err != nil {
+	if text, err := publish.OtherPeopleWarning(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip); err != nil {
 		return s, err
 	} else if text != "" {
 		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: text})

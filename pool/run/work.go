@@ -40,9 +40,9 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 
 // collect puts the result of the loop into the state.
 func (x *execution) collect(s journal.State, res loop.Result) journal.State {
-	x.space.Gateway.Name(res.Failure)
+	x.space.Gateway.RestoreAddresses(res.Failure)
 	for _, i := range res.Iterations {
-		x.space.Gateway.Name(i.Failure)
+		x.space.Gateway.RestoreAddresses(i.Failure)
 	}
 	f, earlier := &s.Facts, x.spend.Earlier()
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
@@ -133,13 +133,13 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	x.addSecrets(ctx)
 	defer x.addSecrets(ctx) // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
-		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Present(), Prompt: prompt, EarlierWork: before,
+		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.CurrentSandbox(), Prompt: prompt, EarlierWork: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept:    func(ctx context.Context) error { return x.accept(ctx, s) },
 		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },
-		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
+		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Sandbox.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.spend.Left(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
+		Timers: timers, Budget: x.spend.Remaining(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
 		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Observe: func(e loop.Event) {
@@ -204,7 +204,7 @@ func (x *execution) review(ctx context.Context, s *journal.State) (findings, err
 	counted := x.space.Meter.Used()
 	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
-		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Left(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
+		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Remaining(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.storeUsage(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
@@ -242,10 +242,10 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 		s.Tip, s.Commits = work.Tip, work.Commits
 		_ = x.save(ctx, *s) // on failure the next stage saves again
 	}
-	if !x.space.Bare() || len(x.c.Setup) == 0 {
+	if !x.space.NeedsSetup() || len(x.c.Setup) == 0 {
 		return work, nil
 	}
-	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Box, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
+	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Sandbox, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
 	switch {
 	case x.stop.Stopped(ctx):
 		return work, nil
@@ -289,7 +289,7 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 // exec runs the command of a run without an agent.
 func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	c := x.task.Command
-	exit, err := x.space.Box.Exec(ctx, sandboxes.Command{
+	exit, err := x.space.Sandbox.Exec(ctx, sandboxes.Command{
 		Argv: c.Argv, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Interrupt: x.stop.Done, Grace: c.Grace,
 	})
 	_, missing := errors.AsType[*sandboxes.StartError](err)

@@ -25,17 +25,17 @@ type Index struct {
 	touched map[string][]string // guarded by mu; by the tip of a branch: the files that it changes on top of base
 }
 
-// Look is an Index's view of base and branches at one time.
-type Look struct {
+// Snapshot is an Index's view of base and branches at one time.
+type Snapshot struct {
 	Files *Files            // of the base
 	Tips  map[string]string // of the branches, by the key of their issue
 	base  string
 	index *Index
 }
 
-// Look reads the files of the base and the tips of the branches.
-func (x *Index) Look(ctx context.Context, base string) (Look, error) {
-	l := Look{Tips: map[string]string{}, base: base, index: x}
+// Read reads the files of the base and the tips of the branches.
+func (x *Index) Read(ctx context.Context, base string) (Snapshot, error) {
+	l := Snapshot{Tips: map[string]string{}, base: base, index: x}
 	prefixes := []string{"refs/heads/" + x.Prefix}
 	if x.Remote != "" { // a local branch is newer, so it comes last
 		prefixes = []string{"refs/remotes/" + x.Remote + "/" + x.Prefix, prefixes[0]}
@@ -65,7 +65,7 @@ func (x *Index) Look(ctx context.Context, base string) (Look, error) {
 }
 
 // Branch returns the files that the branch of an issue changes; none if it has no branch or shares no history with the base.
-func (l Look) Branch(ctx context.Context, key string) (Area, error) {
+func (l Snapshot) Branch(ctx context.Context, key string) (Area, error) {
 	tip, x := l.Tips[key], l.index
 	if tip == "" {
 		return Area{}, nil
@@ -86,7 +86,7 @@ func (l Look) Branch(ctx context.Context, key string) (Area, error) {
 }
 
 // Issue returns the files that an issue names. declared means that somebody has listed them; otherwise they are a guess.
-func (l Look) Issue(i tracker.Issue) (area Area, declared bool) {
+func (l Snapshot) Issue(i tracker.Issue) (area Area, declared bool) {
 	list := i.Touches
 	if list == nil {
 		if list, declared = Declared(i.Body); !declared {
@@ -109,7 +109,7 @@ type Backlog struct {
 }
 
 // Facts returns the facts of a backlog, without its limits.
-func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
+func (l Snapshot) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 	f.Files = l.Files
 	for _, i := range b.Queue {
 		area, declared := l.Issue(i)
@@ -154,7 +154,7 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 			}
 			said, _ := l.Issue(issue)
 			work.Area, work.Labels = work.Area.And(said), issue.Labels
-			f.On = append(f.On, work)
+			f.InProgress = append(f.InProgress, work)
 		}
 	}
 	return f, nil

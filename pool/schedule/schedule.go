@@ -13,11 +13,11 @@ import (
 
 // Facts is the input of Decide.
 type Facts struct {
-	Files *Files  // of the base
-	Queue []Issue // could be worked now, in order
-	On    []Work  // is being worked, or about to be
-	Open  []Work  // is finished and not merged
-	Limit int     // maximum number of works in progress or open; 0: no limit
+	Files      *Files  // of the base
+	Queue      []Issue // could be worked now, in order
+	InProgress []Work  // is being worked, or about to be
+	Open       []Work  // is finished and not merged
+	Limit      int     // maximum number of works in progress or open; 0: no limit
 	// ByLabel limits the number of issues with a label that are in progress.
 	ByLabel Limits
 	// AllowOverlap lets issues begin whatever files they change.
@@ -73,7 +73,7 @@ func Decide(f Facts) (d Decision) {
 	count := map[string]bool{}
 	open := map[string]bool{}
 	on := labelCounts{}
-	for _, w := range f.On {
+	for _, w := range f.InProgress {
 		count[w.Key] = true
 		on.add(f.ByLabel.limitedAmong(w.Labels))
 	}
@@ -92,7 +92,7 @@ func Decide(f Facts) (d Decision) {
 				continue // others do not wait for it, since this may take long
 			}
 		}
-		w, path := f.firstOverlap(i, f.On)
+		w, path := f.firstOverlap(i, f.InProgress)
 		if path == "" {
 			w, path = f.firstOverlap(i, ahead)
 		}

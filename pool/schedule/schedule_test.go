@@ -99,7 +99,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := files()
-			d := schedule.Decide(schedule.Facts{Files: f, Queue: issues(f, c.queue...), On: works(c.on...), Open: works(c.open...), Limit: c.limit})
+			d := schedule.Decide(schedule.Facts{Files: f, Queue: issues(f, c.queue...), InProgress: works(c.on...), Open: works(c.open...), Limit: c.limit})
 			if got := strings.Join(d.Begin, " "); got != c.begin {
 				t.Errorf("begin %q, want %q", got, c.begin)
 			}
@@ -144,7 +144,7 @@ func TestByLabel(t *testing.T) {
 		}
 		for _, text := range strings.Fields(c.on) {
 			key, labels, _ := strings.Cut(text, ":")
-			facts.On = append(facts.On, schedule.Work{Key: key, Labels: strings.Split(labels, ",")})
+			facts.InProgress = append(facts.InProgress, schedule.Work{Key: key, Labels: strings.Split(labels, ",")})
 		}
 		d := schedule.Decide(facts)
 		var wait []string
@@ -188,10 +188,10 @@ func FuzzDecide(f *testing.F) {
 			}
 			seen[i.Key] = true
 		}
-		facts := schedule.Facts{Files: files, Queue: list, On: works(lines(on)...), Open: works(lines(open)...), Limit: limit, ByLabel: schedule.Limits{"l": 1}}
+		facts := schedule.Facts{Files: files, Queue: list, InProgress: works(lines(on)...), Open: works(lines(open)...), Limit: limit, ByLabel: schedule.Limits{"l": 1}}
 		d := schedule.Decide(facts)
 		can := map[string]bool{}
-		for _, w := range facts.On {
+		for _, w := range facts.InProgress {
 			can[w.Key] = true
 		}
 		for _, k := range d.Begin {
@@ -211,7 +211,7 @@ func FuzzDecide(f *testing.F) {
 				can[w.Key] = true
 			}
 		}
-		facts.On, facts.Open, facts.Limit = nil, nil, 0
+		facts.InProgress, facts.Open, facts.Limit = nil, nil, 0
 		if d := schedule.Decide(facts); len(d.Begin) == 0 {
 			t.Fatalf("nothing begins: %+v", d)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// Record converts a tally to a claim's record.
-func Record(t journal.Tally) worktree.ClaimRecord {
+// ToRecord converts a tally to a claim's record.
+func ToRecord(t journal.Tally) worktree.ClaimRecord {
 	r := worktree.ClaimRecord{
 		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At, Runs: t.Runs,
 		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands, Stopped: t.Stopped,
@@ -43,19 +43,19 @@ func Spending(r worktree.ClaimRecord, t journal.Tally) worktree.ClaimRecord {
 	return r
 }
 
-// Left returns the claim's record after a run; known is the present record. A run that has changed nothing keeps the
+// AfterRun returns the claim's record after a run; known is the present record. A run that has changed nothing keeps the
 // checked commits for the next one.
-func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
-	r := Record(run.Tally().With(Of(known)))
+func AfterRun(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
+	r := ToRecord(run.Tally().With(FromRecord(known)))
 	if v := run.Verdict.Outcome; v.Unavailable() || v == journal.Interrupted {
 		r.Passed = known.Passed
 	}
 	return r
 }
 
-// Pushed returns the claim's record after a run has pushed its commits and before its end. Commits that a review has
+// AfterPush returns the claim's record after a run has pushed its commits and before its end. Commits that a review has
 // refused do not count as checked: another review might accept them.
-func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
+func AfterPush(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
 		known.Passed = &claim.PushedCommits{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.AnswersUntil}
@@ -66,8 +66,8 @@ func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord
 	return known
 }
 
-// Of converts a claim's record to a tally.
-func Of(r worktree.ClaimRecord) journal.Tally {
+// FromRecord converts a claim's record to a tally.
+func FromRecord(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
 		Run:      r.Run,
 		Host:     r.Host,
@@ -103,7 +103,7 @@ func Of(r worktree.ClaimRecord) journal.Tally {
 
 // Newest returns the tally of an issue's runs, by this host's journal or by the claim, whichever includes the later run.
 func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
-	here, shared := last.Tally(), Of(known)
+	here, shared := last.Tally(), FromRecord(known)
 	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // at its end the run had no claim that could count it
 	if here.Run != shared.Run && here.IsNewer(shared) && !lost {
 		return here.WithOpen(shared).With(shared)
@@ -111,10 +111,10 @@ func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 	return shared.With(here)
 }
 
-// Onto returns the tally of the runs before a dead one that is now being completed: others may have worked the issue since,
+// BeforeDeadRun returns the tally of the runs before a dead one that is now being completed: others may have worked the issue since,
 // as its claim shows.
-func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
-	shared, earlier := Of(known), rec.Earlier
+func BeforeDeadRun(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
+	shared, earlier := FromRecord(known), rec.Earlier
 	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since the request are valid, without this run
 	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && shared.IsNewer(earlier) {
 		return shared
@@ -122,8 +122,8 @@ func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	return earlier.WithOpen(shared)
 }
 
-// Afresh reports whether a person has asked for new work, and not only for another attempt. asked may be nil.
-func Afresh(asked *journal.Asked, known worktree.ClaimRecord) bool {
+// AsksForNewWork reports whether a person has asked for new work, and not only for another attempt. asked may be nil.
+func AsksForNewWork(asked *journal.Asked, known worktree.ClaimRecord) bool {
 	return asked != nil && (asked.Fresh || asked.Text != "") && (known.Passed == nil || known.Passed.Asked != asked.ID)
 }
 
@@ -168,7 +168,7 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome,
 		return "", false
 	}
 	d := claim.Record()
-	own, later := d.Run == rec.ID, Of(d).IsNewer(rec.Earlier)
+	own, later := d.Run == rec.ID, FromRecord(d).IsNewer(rec.Earlier)
 	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
 		later = d.At.After(rec.Started)
 	}

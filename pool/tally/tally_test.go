@@ -47,18 +47,18 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claimed := run("a", c.before, 4, "").Tally() // only its own journal has the usage of 5
-			claim := tally.Record(c.since(claimed))
+			claim := tally.ToRecord(c.since(claimed))
 			claim.Finished = c.before.Final
 			dead := run("a", c.before, 5, "")
-			dead.Earlier = tally.Onto(dead, claim)
+			dead.Earlier = tally.BeforeDeadRun(dead, claim)
 			dead.Verdict.Outcome, dead.Facts.CompletedAt = journal.Interrupted, began.Add(time.Hour)
-			got := dead.Tally().With(tally.Of(claim))
+			got := dead.Tally().With(tally.FromRecord(claim))
 			if got.Spent.Input != c.spent || int64(got.Attempts) != c.attempts {
 				t.Errorf("%d spent and %d attempts, want %d and %d: %+v", got.Spent.Input, got.Attempts, c.spent, c.attempts, got)
 			}
-			written := tally.Record(got)
-			dead.Earlier = tally.Onto(dead, written) // the claim was written, but not the journal
-			if second := dead.Tally().With(tally.Of(written)); second.Spent != got.Spent {
+			written := tally.ToRecord(got)
+			dead.Earlier = tally.BeforeDeadRun(dead, written) // the claim was written, but not the journal
+			if second := dead.Tally().With(tally.FromRecord(written)); second.Spent != got.Spent {
 				t.Errorf("settled twice: %+v, want %+v", second.Spent, got.Spent)
 			}
 			next := tally.Newest(dead, written)
@@ -72,7 +72,7 @@ func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
 // A run that had lost its claim when it ended does not replace what others have done meanwhile.
 func TestRunThatEndedWithoutItsClaim(t *testing.T) {
 	t.Parallel()
-	claim := tally.Record(run("b", run("a", journal.Tally{}, 4, "").Tally(), 3, "").Tally())
+	claim := tally.ToRecord(run("b", run("a", journal.Tally{}, 4, "").Tally(), 3, "").Tally())
 	dead := run("a", journal.Tally{}, 5, journal.Interrupted)
 	dead.Elsewhere = true
 	if got := tally.Newest(dead, claim).Spent.Input; got != 7 {
@@ -141,16 +141,16 @@ func TestClocksDiffer(t *testing.T) {
 	ahead := run("a", journal.Tally{}, 1, journal.Failed)
 	ahead.Facts.CompletedAt = began.Add(24 * time.Hour)
 	after := run("b", ahead.Tally(), 2, journal.OverBudget) // on a machine with a correct clock
-	written := tally.Record(after.Tally())
+	written := tally.ToRecord(after.Tally())
 	written.Finished = true
 	if got := tally.Newest(ahead, written); got.Run != "b" || !got.Final {
 		t.Errorf("after a later run: %+v", got)
 	}
-	if got := tally.Newest(after, tally.Record(ahead.Tally())); got.Run != "b" {
+	if got := tally.Newest(after, tally.ToRecord(ahead.Tally())); got.Run != "b" {
 		t.Errorf("before the later run is written: %+v", got)
 	}
 	dead := run("c", ahead.Tally(), 0, "")
-	if got := tally.Onto(dead, written); got.Run != "b" {
+	if got := tally.BeforeDeadRun(dead, written); got.Run != "b" {
 		t.Errorf("onto a later run: %+v", got)
 	}
 }

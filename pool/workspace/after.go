@@ -19,12 +19,12 @@ type After struct {
 
 // Run runs each command, even after one has failed, and returns the failures. It does nothing if the sandbox is not open.
 func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
-	if w.Box == nil || len(a.Lines) == 0 {
+	if w.Sandbox == nil || len(a.Lines) == 0 {
 		return nil
 	}
 	for i, line := range a.Lines {
 		checks, err := loop.RunAfter(ctx, loop.Config{
-			Sandbox: w.Box, Gate: []loop.Command{line}, Timers: w.c.Timers,
+			Sandbox: w.Sandbox, Gate: []loop.Command{line}, Timers: w.c.Timers,
 			Stream:  func(string) (io.WriteCloser, error) { return a.Stream(fmt.Sprintf("after-%d.log", i+1)) },
 			Observe: a.Observe,
 		})

@@ -34,7 +34,7 @@ func TestCloseSetsAside(t *testing.T) {
 	late := func(context.Context, worktree.Command) (int, error) { return 0, worktree.ErrLate }
 	_, err = tree.Import(t.Context(), late)
 	c := &Config{Repo: repo, Sandboxes: spaced{sandboxes.NewNone(sandboxes.NoneConfig{})}}
-	w := &Workspace{c: c, id: "r", Tree: tree, Dir: tree.Dir(), importGivenUp: err, Box: keeping{box}, Meter: gateway.NewMeter(gateway.Network{}, "r")}
+	w := &Workspace{c: c, id: "r", Tree: tree, Dir: tree.Dir(), importGivenUp: err, Sandbox: keeping{box}, Meter: gateway.NewMeter(gateway.Network{}, "r")}
 	told := w.Close(t.Context(), false)
 	if len(told) != 1 {
 		t.Fatalf("told %q", told)

@@ -51,8 +51,8 @@ func (e *waitedError) Error() string {
 
 func (e *waitedError) Unwrap() error { return e.BaselineError }
 
-// Whole returns the BaselineError in err, which has all details; without one it returns err.
-func Whole(err error) error {
+// BaselineErrorIn returns the BaselineError in err, which has all details; without one it returns err.
+func BaselineErrorIn(err error) error {
 	if whole, ok := errors.AsType[*BaselineError](err); ok {
 		return whole
 	}
@@ -82,7 +82,7 @@ type Baseline struct {
 	Base      worktree.Base
 	Checks    journal.Checks
 	Interrupt <-chan struct{}                 // asks the checks to end
-	Says      func(journal.EventKind, string) // called when the checks start, and when another run has started them
+	Notify    func(journal.EventKind, string) // called when the checks start, and when another run has started them
 	Observe   func(loop.Event)
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
@@ -130,7 +130,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if c := l.failedGates[name]; c.err != nil && c.at.After(b.Since) {
 		return nil, &waitedError{c.err, c.foundBy}
 	}
-	b.Says(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
+	b.Notify(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
 	got, err := l.c.runOnBase(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("gate on %s: %w", b.Base.Name, err)
@@ -166,7 +166,7 @@ func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 		l.mu.Lock()
 		by := cmp.Or(l.holder, "another issue")
 		l.mu.Unlock()
-		b.Says(journal.EventNote, "waits for the gate on "+b.Base.Name+", which runs for "+by)
+		b.Notify(journal.EventNote, "waits for the gate on "+b.Base.Name+", which runs for "+by)
 	}
 	select {
 	case l.busy <- struct{}{}:

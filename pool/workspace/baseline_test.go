@@ -92,7 +92,7 @@ func TestCauseOfAFailure(t *testing.T) {
 // A result is dropped once the home that its run left is gone: without another run of setup nobody would fill it again.
 func TestResultWithoutItsHome(t *testing.T) {
 	t.Parallel()
-	kept := &homes.Store{Dir: t.TempDir(), Most: 1}
+	kept := &homes.Store{Dir: t.TempDir(), MaxBytes: 1}
 	l := NewBaselines(&Config{Homes: kept}, t.TempDir())
 	passed := &journal.Verification{Checks: []loop.Check{{Command: "true"}}}
 	if err := errors.Join(l.save("without", baseline{Verification: passed}), l.save("with", baseline{passed, "home-1"})); err != nil {
@@ -118,7 +118,7 @@ func TestResultWithoutItsHome(t *testing.T) {
 	if err := os.Remove(filepath.Join(kept.Dir, "home-1")); err != nil {
 		t.Fatal(err)
 	}
-	if kept.Most = 0; len(known()) != 2 {
+	if kept.MaxBytes = 0; len(known()) != 2 {
 		t.Error("homes that are not kept are missed")
 	}
 }
@@ -232,7 +232,7 @@ func TestGateOnBaseInASandboxThatDoesNotOpen(t *testing.T) {
 	c := &Config{Repo: repo, Sandboxes: closed{sandboxes.NewNone(sandboxes.NoneConfig{})}}
 	checks := journal.Checks{Gate: []loop.Command{{Line: "true"}}}
 	_, err := NewBaselines(c, t.TempDir()).Get(t.Context(), Baseline{
-		Run: "1", Key: "a", Base: base, Checks: checks, Says: func(journal.EventKind, string) {},
+		Run: "1", Key: "a", Base: base, Checks: checks, Notify: func(journal.EventKind, string) {},
 	})
 	if want := "gate on " + base.Name + ": open sandbox closed: no room"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

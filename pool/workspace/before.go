@@ -51,8 +51,8 @@ func (m *Made) Secrets() []string {
 	return redact.InFiles(m.tree.Dir(), []string{"."})
 }
 
-// Into copies the files into another worktree.
-func (m *Made) Into(ctx context.Context, tree *worktree.Tree) error {
+// CopyTo copies the files into another worktree.
+func (m *Made) CopyTo(ctx context.Context, tree *worktree.Tree) error {
 	if m == nil {
 		return nil
 	}

@@ -47,15 +47,15 @@ type Checkout struct {
 	// FillHome makes setup fill the home of later sandboxes on this base, if there is none yet.
 	FillHome bool
 
-	// Then is called when the gate has passed, while the sandbox is still open; may be nil.
-	Then func(ctx context.Context, again Again) error
+	// OnPass is called when the gate has passed, while the sandbox is still open; may be nil.
+	OnPass func(ctx context.Context, again GateRerun) error
 
 	forReviewer bool // see Visit
 }
 
-// Again runs the gate once more with an extra file, in the sandbox in which the gate has passed, and removes the file. Earlier
+// GateRerun runs the gate once more with an extra file, in the sandbox in which the gate has passed, and removes the file. Earlier
 // commands may have changed anything there: the result shows how an honest gate reacts, at the cost of a warm run.
-type Again func(ctx context.Context, path string, content []byte) ([]loop.Check, error)
+type GateRerun func(ctx context.Context, path string, content []byte) ([]loop.Check, error)
 
 // Checked is the result of the checks on a clean checkout.
 type Checked struct {
@@ -142,7 +142,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		notices = append(notices, w.Shut(after)...)
+		notices = append(notices, w.CloseSandbox(after)...)
 		err = errors.Join(err, w.removeCheckout(after))
 		w.filling.End(after, false)
 	}()
@@ -151,11 +151,11 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 			return nil, err
 		}
 	}
-	if err := o.Made.Into(ctx, tree); err != nil {
+	if err := o.Made.CopyTo(ctx, tree); err != nil {
 		return nil, err
 	}
 	if w.filling == nil && len(o.Checks.Setup) > 0 {
-		w.Warm(ctx)
+		w.AddSetupFiles(ctx)
 	}
 	if err := w.Open(ctx); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err error) {
 	c := w.c
 	config := loop.Config{
-		Sandbox:   w.Box,
+		Sandbox:   w.Sandbox,
 		Setup:     o.Checks.Setup,
 		Gate:      o.Checks.Gate,
 		Timers:    c.Timers,
@@ -190,7 +190,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
-		config.Sandbox = w.Box
+		config.Sandbox = w.Sandbox
 		if w.keptSetup == nil || moved && !w.SetUp() { // it was too large to keep, or somebody has removed it
 			if passed, err := setup(); !passed {
 				return err
@@ -209,9 +209,9 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	if o.Each {
 		return err
 	}
-	if err == nil && o.Then != nil && loop.AllPassed(got.Checks) {
+	if err == nil && o.OnPass != nil && loop.AllPassed(got.Checks) {
 		config.Observe, config.Stream = nil, nil // these runs are no result
-		err = o.Then(ctx, newAgain(w.Box, config))
+		err = o.OnPass(ctx, newAgain(w.Sandbox, config))
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (w *Workspace) keepSetup(ctx context.Context, o Checkout) (moved bool, err 
 		}
 		moved = len(touched) == 0
 	}
-	_ = w.Shut(ctx) // notices of setup say nothing about the gate
+	_ = w.CloseSandbox(ctx) // notices of setup say nothing about the gate
 	half := false
 	if moved {
 		if moved, err = w.filling.KeepMade(ctx, w.Dir, commit); err != nil {
@@ -259,7 +259,7 @@ func runEachLine(ctx context.Context, config loop.Config) (all []loop.Check, err
 }
 
 // newAgain writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
-func newAgain(box sandboxes.Sandbox, config loop.Config) Again {
+func newAgain(box sandboxes.Sandbox, config loop.Config) GateRerun {
 	sh := func(ctx context.Context, script, path string, in io.Reader) error {
 		tail := proc.NewTail(1 << 10)
 		exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})

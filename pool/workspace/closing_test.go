@@ -29,13 +29,13 @@ func TestCloseThatHangs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				asked := make(chan struct{})
-				w := &Workspace{c: &Config{StopGrace: tt.grace}, id: "run", Asked: asked, Box: unclosing{}, Meter: gateway.NewMeter(gateway.Network{}, "run")}
+				w := &Workspace{c: &Config{StopGrace: tt.grace}, id: "run", Asked: asked, Sandbox: unclosing{}, Meter: gateway.NewMeter(gateway.Network{}, "run")}
 				start := time.Now()
 				time.AfterFunc(time.Second, func() { close(asked) })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				told := w.Shut(ctx)
-				if got := time.Since(start); got != time.Second+tt.want || len(told) != 1 || !w.Unclosed || w.Box != nil {
+				told := w.CloseSandbox(ctx)
+				if got := time.Since(start); got != time.Second+tt.want || len(told) != 1 || !w.Unclosed || w.Sandbox != nil {
 					t.Errorf("after %s: %v", got, told)
 				}
 			})

@@ -61,23 +61,23 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// Waiting is Within for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
+// WithRemoteGrace is Within for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
 // its end counts as an outage.
-func Waiting(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
+func WithRemoteGrace(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	go cancelAfter(limited, cancel, asked, max(grace, briefLimit), errRemoteLate)
 	return limited, func() { cancel(nil) }
 }
 
-// Leaving is Hurried for releasing what a run holds: once Soon is closed, only a moment is left.
-func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+// WithReleaseTime is Hurried for releasing what a run holds: once Soon is closed, only a moment is left.
+func (e Ending) WithReleaseTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	hurried, cancel := e.Hurried(ctx)
-	limited, free := Within(hurried, e.Soon, briefLimit)
+	limited, free := WithGrace(hurried, e.Soon, briefLimit)
 	return limited, func() { free(); cancel() }
 }
 
-// Within derives a context that ends when asked is closed and the grace period after that is over.
-func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
+// WithGrace derives a context that ends when asked is closed and the grace period after that is over.
+func WithGrace(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	go cancelAfter(limited, cancel, asked, grace, errEndAsked)
 	return limited, func() { cancel(nil) }
@@ -93,16 +93,16 @@ func EndedBy(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	return joined, func() { free(); cancel(nil) }
 }
 
-// Outlasting derives a context that ends a moment after ctx, for releasing what a run holds: a remote that hangs must not delay
+// WithExtraTime derives a context that ends a moment after ctx, for releasing what a run holds: a remote that hangs must not delay
 // the end for long.
-func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return Within(context.WithoutCancel(ctx), ctx.Done(), briefLimit)
+func WithExtraTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return WithGrace(context.WithoutCancel(ctx), ctx.Done(), briefLimit)
 }
 
-// Leaving is Outlasting for a call whose caller has stopped waiting: the context also ends a moment after soft.
-func Leaving(soft, ctx context.Context) (context.Context, context.CancelFunc) {
-	outlasting, cancel := Outlasting(ctx)
-	limited, free := Within(outlasting, soft.Done(), briefLimit)
+// WithReleaseTime is Outlasting for a call whose caller has stopped waiting: the context also ends a moment after soft.
+func WithReleaseTime(soft, ctx context.Context) (context.Context, context.CancelFunc) {
+	outlasting, cancel := WithExtraTime(ctx)
+	limited, free := WithGrace(outlasting, soft.Done(), briefLimit)
 	return limited, func() { free(); cancel() }
 }
 

@@ -112,7 +112,7 @@ func TestOutlasting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked, stop := context.WithCancelCause(t.Context())
-		ctx, cancel := Outlasting(asked)
+		ctx, cancel := WithExtraTime(asked)
 		defer cancel()
 		<-time.NewTimer(time.Hour).C
 		stop(nil)
@@ -134,7 +134,7 @@ func TestLeaving(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			soft, stop := context.WithCancelCause(t.Context())
 			hard, kill := context.WithCancelCause(t.Context())
-			ctx, cancel := Leaving(soft, hard)
+			ctx, cancel := WithReleaseTime(soft, hard)
 			defer cancel()
 			<-time.NewTimer(time.Hour).C
 			if ctx.Err() != nil {

@@ -10,7 +10,7 @@ import (
 // openSandbox opens the sandbox. Once the run is asked to end, that may take StopGrace. If the provider does not answer, a
 // sandbox that it opens later is closed.
 func (w *Workspace) openSandbox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	ctx, cancel := Within(ctx, w.Asked, w.c.StopGrace)
+	ctx, cancel := WithGrace(ctx, w.Asked, w.c.StopGrace)
 	returned := startCall(func() (sandboxes.Sandbox, error) {
 		defer cancel()
 		return w.c.Sandboxes.Open(ctx, spec)
@@ -42,11 +42,11 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 	}
 }
 
-// Answers returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
-func (w *Workspace) Answers(ctx context.Context) error {
+// CheckProvider returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
+func (w *Workspace) CheckProvider(ctx context.Context) error {
 	timed, stop := context.WithTimeoutCause(ctx, stageLimit, errors.New("it took too long"))
 	defer stop()
-	limited, cancel := Within(timed, w.Asked, w.c.StopGrace)
+	limited, cancel := WithGrace(timed, w.Asked, w.c.StopGrace)
 	defer cancel()
 	_, err := awaitCall(limited, w.Asked, "Check", startCall(func() (any, error) { return nil, w.c.Sandboxes.Check(limited) }))
 	return err

@@ -74,7 +74,7 @@ func TestOpenThatHangs(t *testing.T) {
 					close(asked)
 				}
 				err := w.Open(ctx)
-				if err == nil || time.Since(start) != tt.want || w.Hung != tt.deaf || w.Box != nil {
+				if err == nil || time.Since(start) != tt.want || w.Hung != tt.deaf || w.Sandbox != nil {
 					t.Fatalf("after %s: %v, hung %v", time.Since(start), err, w.Hung)
 				}
 				if tt.deaf && (w.importGivenUp == nil || !strings.Contains(err.Error(), "Open was asked to end, but has not returned")) {

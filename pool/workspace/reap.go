@@ -72,7 +72,7 @@ func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) er
 	if reaper, ok := sandboxes.As[sandboxes.Reaper](c.Sandboxes); ok {
 		timed, stop := context.WithTimeoutCause(ctx, closeLimit, errHanging)
 		defer stop()
-		limited, cancel := Within(timed, asked, briefLimit)
+		limited, cancel := WithGrace(timed, asked, briefLimit)
 		defer cancel()
 		if _, err := awaitCall(limited, asked, "Reap", startCall(func() (any, error) { return nil, reaper.Reap(limited, run) })); err != nil {
 			return err

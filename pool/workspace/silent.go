@@ -57,7 +57,7 @@ func awaitCall[T any](ctx context.Context, asked <-chan struct{}, name string, r
 	}
 	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
-	limited, cancel := Within(timed, asked, briefLimit)
+	limited, cancel := WithGrace(timed, asked, briefLimit)
 	defer cancel()
 	select {
 	case a, ok := <-returned:
@@ -89,7 +89,7 @@ func (p *boundedSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandb
 	if silent := p.silent.Load(); silent != nil {
 		return sandboxes.Exit{}, silent
 	}
-	due, done := Within(ctx, cmd.Interrupt, cmp.Or(max(cmd.Grace, 0), proc.DefaultGrace))
+	due, done := WithGrace(ctx, cmd.Interrupt, cmp.Or(max(cmd.Grace, 0), proc.DefaultGrace))
 	defer done()
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -120,7 +120,7 @@ func (p *boundedSandbox) Close(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it took too long"))
 	defer stop()
 	if p.silent.Load() != nil {
-		limited, cancel := Within(ctx, p.asked, briefLimit)
+		limited, cancel := WithGrace(ctx, p.asked, briefLimit)
 		defer cancel()
 		ctx = limited
 	}

@@ -61,8 +61,8 @@ func TestCallsThatHang(t *testing.T) {
 	errTimer := errors.New("the timer")
 	exec := func(ctx context.Context, w *Workspace) error {
 		var out strings.Builder
-		_, err := w.Box.Exec(ctx, sandboxes.Command{Stdout: &out, Stderr: &out, Interrupt: w.Asked, Grace: grace})
-		if _, again := w.Box.Exec(t.Context(), sandboxes.Command{}); again == nil {
+		_, err := w.Sandbox.Exec(ctx, sandboxes.Command{Stdout: &out, Stderr: &out, Interrupt: w.Asked, Grace: grace})
+		if _, again := w.Sandbox.Exec(t.Context(), sandboxes.Command{}); again == nil {
 			t.Error("another command runs")
 		}
 		t.Cleanup(func() {
@@ -80,16 +80,16 @@ func TestCallsThatHang(t *testing.T) {
 		"Exec, timer":         {exec, errTimer, stageLimit},
 		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), briefLimit},
 		"Exec, asked to end":  {exec, nil, grace + briefLimit},
-		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.Answers(ctx) }, nil, grace + briefLimit},
+		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.CheckProvider(ctx) }, nil, grace + briefLimit},
 		"Close, asked to end": {func(ctx context.Context, w *Workspace) error {
-			if told := w.Shut(ctx); len(told) == 0 || !w.Unclosed {
+			if told := w.CloseSandbox(ctx); len(told) == 0 || !w.Unclosed {
 				t.Errorf("%v", told)
 			}
 			return &SilentError{}
 		}, nil, grace + briefLimit},
 		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), briefLimit},
 		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * briefLimit},
-		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Box.Close(ctx) }, nil, closeLimit + briefLimit},
+		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Sandbox.Close(ctx) }, nil, closeLimit + briefLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -99,7 +99,7 @@ func (w *Workspace) mayHaveChanged(ctx context.Context) (may func(path string) b
 	}
 	out := proc.NewTail(differMax)
 	since := fmt.Sprintf("@%d.%09d", b.change.Unix(), b.change.Nanosecond())
-	exit, err := w.Box.Exec(ctx, sandboxes.Command{
+	exit, err := w.Sandbox.Exec(ctx, sandboxes.Command{
 		Dir: w.changes, Argv: []string{"find", ".", "-path", "./.git", "-prune", "-o", "-newerct", since, "-print0"}, Stdout: out,
 	})
 	now := time.Now()
@@ -159,7 +159,7 @@ func (w *Workspace) listDiffering(ctx context.Context, commit, files string, may
 	}
 	format := map[bool]string{true: "sha1", false: "sha256"}[len(commit) == 40]
 	out, tail := proc.NewTail(differMax), proc.NewTail(1<<10)
-	exit, err := w.Box.Exec(ctx, sandboxes.Command{
+	exit, err := w.Sandbox.Exec(ctx, sandboxes.Command{
 		Argv: []string{"sh", "-c", differingScript, "sh", format}, Stdin: bytes.NewReader([]byte(files)), Stdout: out, Stderr: tail,
 	})
 	if err == nil && !exit.OK() {

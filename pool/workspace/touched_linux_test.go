@@ -54,8 +54,8 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 				if err := w.Open(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = w.Shut(t.Context()) })
-				if exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
+				t.Cleanup(func() { _ = w.CloseSandbox(t.Context()) })
+				if exit, err := w.Sandbox.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
 					t.Fatal(exit, err)
 				}
 				return w
@@ -116,7 +116,7 @@ func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 		if err := w.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
+		if exit, err := w.Sandbox.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
 			t.Fatal(exit, err)
 		}
 		may, known := w.mayHaveChanged(t.Context())
@@ -124,7 +124,7 @@ func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 		if strings.Join(got, " ") != c.may || !known {
 			t.Errorf("%s: may have changed: %q (known: %v), want %q", name, got, known, c.may)
 		}
-		_ = w.Shut(t.Context())
+		_ = w.CloseSandbox(t.Context())
 	}
 }
 

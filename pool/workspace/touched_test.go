@@ -70,10 +70,10 @@ func opened(t *testing.T, files ...string) *Workspace {
 		}
 		t.Skip("this file system need not note every change")
 	}
-	if w.Box, err = none.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: w.Dir}); err != nil {
+	if w.Sandbox, err = none.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: w.Dir}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Box.Close(t.Context()) })
+	t.Cleanup(func() { _ = w.Sandbox.Close(t.Context()) })
 	return w
 }
 
@@ -187,7 +187,7 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 		if w.startMark == nil && !stampsChanges(w.Dir) {
 			t.Skip("this file system need not note every change")
 		}
-		exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", do}, Env: []string{"OTHER=" + other}})
+		exit, err := w.Sandbox.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", do}, Env: []string{"OTHER=" + other}})
 		if err != nil || !exit.OK() {
 			t.Fatal(exit, err)
 		}
@@ -201,7 +201,7 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: may have changed: %q (known: %v), want %q", do, got, known, want)
 		}
-		w.Shut(t.Context())
+		w.CloseSandbox(t.Context())
 	}
 }
 

@@ -22,7 +22,7 @@ func (c *Config) Count(run string, used, unseen agents.Usage) {
 func (c *Config) meterBeside(run string) *gateway.Meter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return gateway.NewMeter(c.Network, run).Beside(c.meters[run])
+	return gateway.NewMeter(c.Network, run).IncludeMeter(c.meters[run])
 }
 
 // Visit makes a checkout without checks, opens the reviewer's sandbox over it, and removes both when look has returned. It

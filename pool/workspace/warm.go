@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 )
 
-// Warm adds the files that setup has made on the base to a new tree, if setup would make the same there. Then SetUp is true. It
+// AddSetupFiles adds the files that setup has made on the base to a new tree, if setup would make the same there. Then SetUp is true. It
 // must be called before the sandbox opens. For a clean checkout ralph's own knowledge of what setup reads is not enough: a
 // success must not rest on it.
-func (w *Workspace) Warm(ctx context.Context) {
+func (w *Workspace) AddSetupFiles(ctx context.Context) {
 	w.addKeptSetup(ctx, w.Tree == nil || !w.Tree.Spec().Detached || w.c.Homes != nil && len(w.c.Homes.Inputs) > 0)
 }
 

@@ -24,7 +24,7 @@ import (
 type Workspace struct {
 	Dir     string
 	Tree    *worktree.Tree    // nil: the user's own checkout
-	Box     sandboxes.Sandbox // nil: it is not open
+	Sandbox sandboxes.Sandbox // nil: it is not open
 	Gateway *gateway.Gateway
 	Meter   *gateway.Meter // counts in every gateway of the run
 	Start   string         // start of the commits to count if there is no tree
@@ -63,7 +63,7 @@ type Workspace struct {
 // Open opens the sandbox unless it is open. If that fails, a tree without unsaved work is not marked as
 // having any.
 func (w *Workspace) Open(ctx context.Context) error {
-	if w.Box != nil {
+	if w.Sandbox != nil {
 		return nil
 	}
 	saved := w.Tree != nil && !w.Tree.Unsaved()
@@ -109,48 +109,48 @@ func (w *Workspace) open(ctx context.Context) error {
 	}
 	spec.Egress = w.Gateway.Socket
 	w.Unclosed = true
-	if w.Box, err = w.openSandbox(ctx, spec); err != nil {
+	if w.Sandbox, err = w.openSandbox(ctx, spec); err != nil {
 		err = errors.Join(err, w.Gateway.Close())
 		w.Gateway = nil
 		w.releaseKeptSetup()
 		return err
 	}
-	if b, ok := sandboxes.As[sandboxes.HomeReporter](w.Box); ok && b.EmptyHomeReason() != "" {
+	if b, ok := sandboxes.As[sandboxes.HomeReporter](w.Sandbox); ok && b.EmptyHomeReason() != "" {
 		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.EmptyHomeReason())
 		w.releaseKeptSetup()
 		w.skipSetup = false
 	}
 	w.changes, w.overSetup = "", spec.Setup != ""
-	if b, ok := sandboxes.As[sandboxes.Differ](w.Box); ok {
+	if b, ok := sandboxes.As[sandboxes.Differ](w.Sandbox); ok {
 		w.changes, w.layers = b.Changes(), []string{spec.Lower, spec.Setup}
 	}
 	w.markStartAfterOpen(ctx)
-	w.disk.addFolders(w.Box)
+	w.disk.addFolders(w.Sandbox)
 	return nil
 }
 
-// Present returns the sandbox that is open at the time of each call: Import replaces one that broke.
-func (w *Workspace) Present() sandboxes.Sandbox { return currentSandbox{w} }
+// CurrentSandbox returns the sandbox that is open at the time of each call: Import replaces one that broke.
+func (w *Workspace) CurrentSandbox() sandboxes.Sandbox { return currentSandbox{w} }
 
-// Bare reports, once, whether setup has to run again because Import has replaced a sandbox that broke.
-func (w *Workspace) Bare() bool {
-	bare := w.bare && !w.skipSetup && w.Box != nil
+// NeedsSetup reports, once, whether setup has to run again because Import has replaced a sandbox that broke.
+func (w *Workspace) NeedsSetup() bool {
+	bare := w.bare && !w.skipSetup && w.Sandbox != nil
 	w.bare = false
 	return bare
 }
 
 type currentSandbox struct{ w *Workspace }
 
-func (p currentSandbox) Workdir() string { return p.w.Box.Workdir() }
+func (p currentSandbox) Workdir() string { return p.w.Sandbox.Workdir() }
 
 func (p currentSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-	if p.w.Box == nil {
+	if p.w.Sandbox == nil {
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
-	return p.w.Box.Exec(ctx, cmd)
+	return p.w.Sandbox.Exec(ctx, cmd)
 }
 
-func (p currentSandbox) Close(ctx context.Context) error { return p.w.Box.Close(ctx) }
+func (p currentSandbox) Close(ctx context.Context) error { return p.w.Sandbox.Close(ctx) }
 
 // home returns the home for the sandbox, and whether setup is to fill it.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
@@ -198,7 +198,7 @@ func (w *Workspace) gitInSandbox(ctx context.Context, cmd worktree.Command) (int
 	if w.changes != "" && !w.overSetup {
 		cmd.Env = append(slices.Clone(cmd.Env), importer.ChangesEnv+"="+w.changes)
 	}
-	exit, err := w.Box.Exec(ctx, sandboxes.Command{
+	exit, err := w.Sandbox.Exec(ctx, sandboxes.Command{
 		Argv: cmd.Argv, Env: cmd.Env, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 	})
 	return exit.Code, err
@@ -215,7 +215,7 @@ func (w *Workspace) Import(ctx context.Context) error {
 	limited, cancel := w.Ending.forImport(ctx)
 	defer cancel()
 	var in worktree.Inside
-	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
+	if w.Tree.Spec().Private && (w.Sandbox != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
 		if err := w.Open(limited); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
 			return err
 		} else if in = w.gitInSandbox; err != nil {
@@ -226,8 +226,8 @@ func (w *Workspace) Import(ctx context.Context) error {
 		return w.diskFullErr // another import would take as long and fail in the same way
 	}
 	got, err := w.Tree.Import(limited, in)
-	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
-		w.lostNotices = w.Shut(limited) // the sandbox broke; a new one shows the same files
+	if w.Sandbox != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
+		w.lostNotices = w.CloseSandbox(limited) // the sandbox broke; a new one shows the same files
 		if failed := w.Open(limited); failed == nil {
 			w.bare, w.skipSetup = true, w.skipSetup && w.keptSetup != nil
 			got, err = w.Tree.Import(limited, w.gitInSandbox)
@@ -286,30 +286,30 @@ func (w *Workspace) Work() loop.Work {
 	return loop.Work{Tip: w.Last.Tip, Commits: len(w.Last.Commits), New: w.Last.New}
 }
 
-// Shut closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called more than
+// CloseSandbox closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called more than
 // once.
-func (w *Workspace) Shut(ctx context.Context) (notices []sandboxes.Notice) {
+func (w *Workspace) CloseSandbox(ctx context.Context) (notices []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
-	ctx, cancel := Within(ctx, w.Asked, max(w.c.StopGrace, briefLimit))
+	ctx, cancel := WithGrace(ctx, w.Asked, max(w.c.StopGrace, briefLimit))
 	defer cancel()
-	if w.Box != nil {
-		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Box); ok && w.Tree != nil && w.Tree.Unsaved() {
+	if w.Sandbox != nil {
+		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Sandbox); ok && w.Tree != nil && w.Tree.Unsaved() {
 			w.showCommand = k.KeepDisk() // only the disk has what is not imported
 		}
-		err := w.Box.Close(ctx)
+		err := w.Sandbox.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
 			w.leftUnclosed = true
 			notices = append(notices, sandboxes.Noticef("the sandbox could not be closed, so some of its processes may be left: %v", err))
 		}
-		for _, n := range sandboxes.NoticesOf(w.Box) {
+		for _, n := range sandboxes.NoticesOf(w.Sandbox) {
 			n.Text = "sandbox: " + n.Text
 			notices = append(notices, n)
 		}
 	}
 	refused := w.refusals()
-	w.Box = nil
+	w.Sandbox = nil
 	w.releaseKeptSetup()
 	notices, w.lostNotices = slices.Concat(w.lostNotices, notices, refused, w.Meter.Notices()), nil
 	if err := w.Gateway.Close(); err != nil {
@@ -322,7 +322,7 @@ func (w *Workspace) Shut(ctx context.Context) (notices []sandboxes.Notice) {
 
 // refusals lists the connections that were refused so far.
 func (w *Workspace) refusals() (notices []sandboxes.Notice) {
-	if r, ok := sandboxes.As[sandboxes.RefusalReporter](w.Box); ok {
+	if r, ok := sandboxes.As[sandboxes.RefusalReporter](w.Sandbox); ok {
 		notices = gateway.Refusals(r.Refusals())
 	}
 	return append(notices, w.Gateway.Refused()...)
@@ -341,7 +341,7 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (notices []sandboxes.N
 			notices = append(notices, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(w.Last.Gitlinks, ", ")))
 		}
 	}
-	notices = append(notices, w.Shut(ctx)...)
+	notices = append(notices, w.CloseSandbox(ctx)...)
 	if w.unsaved != nil {
 		notices = append(notices, sandboxes.Notice{Text: w.unsaved.Error()})
 	}

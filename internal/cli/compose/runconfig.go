@@ -21,10 +21,10 @@ import (
 // RunConfig returns the configuration of runs, without an agent.
 func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error) {
 	c = run.Config{
-		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
+		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), HomeBytes: layerBytes(p.Config), Secrets: p.Secrets,
 		Protected: p.ProtectedPaths, Files: p.Loaded.Named(), Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
 	}
-	c.Earlier = a.SandboxRegistry(p)
+	c.EarlierProviders = a.SandboxRegistry(p)
 	if c.Sandboxes, err = a.Sandbox(ctx, p); err != nil {
 		return c, err
 	}
@@ -47,7 +47,7 @@ func (a *App) WithAgent(p *Parts, c *run.Config) error {
 		}
 	}
 	p.Secrets.Add(a.Secrets(env, c.Network.User)...)
-	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
+	c.Agent, c.Options, c.Fallback, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
 	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout), lines(p.After, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
 	c.Signals, c.Resume, c.Timers = p.CompletionSignal, loop.Resume(p.Resume), timers(p.Config)

@@ -245,8 +245,8 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 		return data, err
 	}
 	data.Checks = proof.Judge(*found, facts)
-	data.Proved, data.Key = proof.Hold(data.Checks), found.Key
-	data.Says, data.Leaves = found.Statement.Says(), found.Statement.Leaves()
+	data.Proved, data.Key = proof.AllHold(data.Checks), found.Key
+	data.Says, data.Leaves = found.Statement.Summary(), found.Statement.Limitations()
 	data.Statement, err = json.Marshal(found.Statement)
 	return data, err
 }

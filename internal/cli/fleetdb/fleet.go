@@ -174,7 +174,7 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	if err := o.Hint(d.Check(ctx)); err != nil {
 		return err
 	}
-	look, err := d.Look(ctx)
+	look, err := d.Snapshot(ctx)
 	if err != nil {
 		return o.Hint(err)
 	}

@@ -158,9 +158,9 @@ func (p runPrinter) checks() {
 	if v := f.Retest; v != nil {
 		line("tests", "%s", report.Retest(v))
 		for _, run := range v.Runs {
-			text := run.Command + ": without the change " + report.Ran(run.Base)
+			text := run.Command + ": without the change " + report.TestRun(run.Base)
 			if run.Tip != nil {
-				text += ", with it " + report.Ran(*run.Tip)
+				text += ", with it " + report.TestRun(*run.Tip)
 			}
 			line("", "%s", text)
 		}

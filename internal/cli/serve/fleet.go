@@ -128,10 +128,10 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		}
 		return err
 	}
-	parts.Held = func() error { return j.Held(name) }
+	parts.Held = func() error { return j.PauseReason(name) }
 	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
 	if served {
-		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.Elsewhere(ctx, name) }
+		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.RunsElsewhere(ctx, name) }
 	}
 	parts.Stop = func(ctx context.Context, key, run string) (bool, error) {
 		stopped, err := j.database.Stop(ctx, name, key, run)

@@ -55,7 +55,7 @@ func (s *serving) openProject(
 			people.Close()
 		}
 	}()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.OnEnd = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
 	if s.joined != nil {
 		shared := s.joined.Journal(name, p.Journal)
 		c.Run.StopUnlabels = true // otherwise another machine's planner would start it again at once

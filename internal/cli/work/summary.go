@@ -45,9 +45,9 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		a.UI.Printf("No issue was worked%s.\n", because(s))
 		return nil
 	}
-	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
+	if s.Parallel > 0 && s.Parallel < min(s.MaxParallel, len(s.Runs)) {
 		defer a.UI.Printf("Model services refused requests, so at the end at most %s ran at once, not %d.\n",
-			screen.Plural(s.Parallel, "issue"), s.Most)
+			screen.Plural(s.Parallel, "issue"), s.MaxParallel)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum look.CostGroup

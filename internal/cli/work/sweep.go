@@ -100,7 +100,7 @@ func (s *sweep) observe(ctx context.Context) (end func(), err error) {
 		s.view.Event(progress.InNames(s.view.Name, e))
 		traces.Observe(e)
 	}
-	s.config.Run.Emit, s.config.Run.Ending = s.Host.Observe, s.people.Ended
+	s.config.Run.Emit, s.config.Run.OnEnd = s.Host.Observe, s.people.Ended
 	return func() {
 		traces.Close()
 		s.people.Close()

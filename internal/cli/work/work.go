@@ -132,7 +132,7 @@ func Enough(parallel int) error {
 }
 
 func enoughFiles(parallel int, limit uint64) error {
-	fit := parking.Fits(limit)
+	fit := parking.MaxIssues(limit)
 	if parallel <= fit {
 		return nil
 	}
@@ -141,7 +141,7 @@ func enoughFiles(parallel int, limit uint64) error {
 		fewer = fmt.Sprintf("use --parallel %d, or ", fit)
 	}
 	return exit.Usagef("--parallel %d needs %d open files, but %d are allowed; %sallow more with: ulimit -Hn %d",
-		parallel, parking.Files(parallel), limit, fewer, parking.Files(parallel)+1)
+		parallel, parking.FilesNeeded(parallel), limit, fewer, parking.FilesNeeded(parallel)+1)
 }
 
 // onlyKey returns the key of a single run, else the placeholder KEY.

@@ -15,7 +15,7 @@ func (c Config) Chain(attempt int) agents.Chain {
 	if c.Agent == nil {
 		return nil
 	}
-	return append(agents.Chain{{Agent: c.Agent, Options: c.Options}}, c.Next...).Attempt(attempt, c.Attempts)
+	return append(agents.Chain{{Agent: c.Agent, Options: c.Options}}, c.Fallback...).Attempt(attempt, c.Attempts)
 }
 
 // Agents returns the agents of all attempts.
@@ -27,8 +27,8 @@ func (c Config) unasked() Config {
 		return c
 	}
 	skip := func(o *agents.Options) { o.SkipPermissions = o.SkipPermissions || o.PermissionMode == "" }
-	c.Next, c.Attempts = slices.Clone(c.Next), slices.Clone(c.Attempts)
-	for _, links := range []agents.Chain{c.Next, c.Attempts} {
+	c.Fallback, c.Attempts = slices.Clone(c.Fallback), slices.Clone(c.Attempts)
+	for _, links := range []agents.Chain{c.Fallback, c.Attempts} {
 		for n := range links {
 			skip(&links[n].Options)
 		}

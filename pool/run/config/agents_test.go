@@ -40,13 +40,13 @@ func TestUnasked(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})
 	moded := agents.Link{Options: agents.Options{PermissionMode: "plan"}}
-	c := Config{Sandboxes: isolated{none}, Next: agents.Chain{{}, moded}, Attempts: agents.Chain{{}}}
+	c := Config{Sandboxes: isolated{none}, Fallback: agents.Chain{{}, moded}, Attempts: agents.Chain{{}}}
 	if !c.Sandboxes.Capabilities().Isolated() {
 		t.Fatal("the sandbox of this test isolates nothing")
 	}
 	got := c.WithDefaults()
-	if !got.Options.SkipPermissions || !got.Next[0].Options.SkipPermissions || got.Next[1].Options.SkipPermissions ||
-		!got.Attempts[0].Options.SkipPermissions || !got.Review.Options.SkipPermissions || c.Next[0].Options.SkipPermissions {
+	if !got.Options.SkipPermissions || !got.Fallback[0].Options.SkipPermissions || got.Fallback[1].Options.SkipPermissions ||
+		!got.Attempts[0].Options.SkipPermissions || !got.Review.Options.SkipPermissions || c.Fallback[0].Options.SkipPermissions {
 		t.Errorf("%+v", got)
 	}
 	if c.Sandboxes = none; c.WithDefaults().Options.SkipPermissions {

@@ -33,16 +33,16 @@ import (
 // Config configures runs. Repo, Store and Sandboxes are required, and so is Agent unless runs are commands. The zero value of
 // every other field means the default that its comment names.
 type Config struct {
-	Repo      *worktree.Repo // its state folder contains the folders of the runs
-	Store     journal.Store
-	Tracker   tracker.Tracker // nil: prompts and commands only
-	Agent     agents.Agent
-	Sandboxes sandboxes.Provider
-	Earlier   sandboxes.Registry // providers that end what earlier runs have left, by the name of the run's provider; default: Sandboxes
-	Name      string             // namespace of records in the store; default: the empty one
+	Repo             *worktree.Repo // its state folder contains the folders of the runs
+	Store            journal.Store
+	Tracker          tracker.Tracker // nil: prompts and commands only
+	Agent            agents.Agent
+	Sandboxes        sandboxes.Provider
+	EarlierProviders sandboxes.Registry // providers that end what earlier runs have left, by the name of the run's provider; default: Sandboxes
+	Name             string             // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
-	Next      agents.Chain    // agents that continue, in this order, when Agent is unavailable; default: none
+	Fallback  agents.Chain    // agents that continue, in this order, when Agent is unavailable; default: none
 	Attempts  agents.Chain    // the nth replaces Agent in an issue's nth attempt, the last one in all later attempts
 	Base      string          // what runs start from; default: the branch checked out
 	Publish   journal.Publish // default PublishRequest if the tracker supports it, else PublishBranch
@@ -80,7 +80,7 @@ type Config struct {
 	Network       gateway.Network   // what isolated runs may reach
 	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults
 	Mounts        []sandboxes.Mount // the user's, for isolating sandboxes
-	Homes         int64             // bytes for kept homes, which setup has filled on a base and from which sandboxes start; default 4 GiB; negative: none
+	HomeBytes     int64             // bytes for kept homes, which setup has filled on a base and from which sandboxes start; default 4 GiB; negative: none
 	Secrets       *redact.Secrets   // values to redact; default: only those of the agent
 
 	Hints          report.Hints // commands that reports may name
@@ -91,7 +91,7 @@ type Config struct {
 	Reconcile      time.Duration  // interval of looks at the issue during its run; default 30 s
 	ProgressReport time.Duration  // interval of progress reports on the issue, and delay of the first; default 30 s
 	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
-	LastWait       time.Duration  // limit, at each stage, on waiting for a remote or tracker that hangs, once no more runs begin; default 2 min
+	ShutdownWait   time.Duration  // limit, at each stage, on waiting for a remote or tracker that hangs, once no more runs begin; default 2 min
 	StopUnlabels   bool           // a stop by a person removes the issue's pick-up label
 	KeepRuns       int            // run folders kept for each issue; default 20
 
@@ -99,9 +99,9 @@ type Config struct {
 	Count func(ctx context.Context, base, tip string) (journal.Changed, error)
 	// Emit receives every event, from many goroutines. It must not block. Default: none.
 	Emit func(journal.Event)
-	// Ending receives the last event of each run, from many goroutines, before the run is stored as ended. The run waits for it.
+	// OnEnd receives the last event of each run, from many goroutines, before the run is stored as ended. The run waits for it.
 	// If this process dies in between, the next one calls Ending again. Default: none.
-	Ending func(journal.Event)
+	OnEnd func(journal.Event)
 	// MinFree is the number of bytes that must stay free on the disk of the state folder, where it ends the run that fills the
 	// disk, and on the disk of the git directory. 0 or less: no limit. A pool sets its own value.
 	MinFree int64
@@ -131,7 +131,7 @@ type Labels = decide.Labels
 // WithDefaults returns the configuration with its defaults filled in.
 func (c Config) WithDefaults() Config {
 	c = c.unasked()
-	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.Checked(tracker.WithoutWrites(c.Tracker))
+	c.HomeBytes, c.Tracker = cmp.Or(c.HomeBytes, 4<<30), tracker.Checked(tracker.WithoutWrites(c.Tracker))
 	if c.Publish == "" {
 		c.Publish = journal.PublishBranch
 		if _, ok := tracker.As[tracker.Requester](c.Tracker); ok && c.Repo.Remote() != "" {
@@ -150,7 +150,7 @@ func (c Config) WithDefaults() Config {
 	c.Retry.BackoffMax, c.ClaimTTL = cmp.Or(c.Retry.BackoffMax, time.Hour), cmp.Or(c.ClaimTTL, 10*time.Minute)
 	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
-	c.StopGrace, c.LastWait, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.LastWait, 2*time.Minute), cmp.Or(c.KeepRuns, 20)
+	c.StopGrace, c.ShutdownWait, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.ShutdownWait, 2*time.Minute), cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = prompt.Default(), "built-in prompt"
 	}
@@ -158,8 +158,8 @@ func (c Config) WithDefaults() Config {
 	if c.Secrets == nil {
 		c.Secrets = redact.New()
 	}
-	if c.Ending == nil {
-		c.Ending = func(journal.Event) {}
+	if c.OnEnd == nil {
+		c.OnEnd = func(journal.Event) {}
 	}
 	if c.Emit == nil {
 		c.Emit = func(journal.Event) {}

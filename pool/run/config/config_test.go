@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		`Mounts: "etc" must`:               func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "etc", Inside: "/etc"}} },
 		`Tracker: the name "a\x1b[31m"`:    func(c *config.Config) { c.Tracker = oddTracker{} },
 		`Sandboxes: the name ""`:           func(c *config.Config) { c.Sandboxes = oddSandbox{c.Sandboxes} },
-		`Next[0].Agent: the name "a\nb"`:   func(c *config.Config) { c.Next = agents.Chain{{Agent: oddAgent{name: "a\nb"}, Options: c.Options}} },
+		`Next[0].Agent: the name "a\nb"`:   func(c *config.Config) { c.Fallback = agents.Chain{{Agent: oddAgent{name: "a\nb"}, Options: c.Options}} },
 		`Attempts[0].Agent: the name " "`:  func(c *config.Config) { c.Attempts = agents.Chain{{Agent: oddAgent{name: " "}, Options: c.Options}} },
 		`Review.Agent: the name ""`:        func(c *config.Config) { c.Review.Agent, c.Review.Options = oddAgent{}, c.Options },
 		"isue":                             func(c *config.Config) { c.Prompt.Template = "{{isue}}" },

@@ -14,6 +14,6 @@ func (c *Config) EarlierProvider(ctx context.Context, run string) (sandboxes.Pro
 	if err != nil || rec == nil || rec.Sandbox == c.Sandboxes.Name() {
 		return nil, err
 	}
-	other, _ := c.Earlier.Lookup(rec.Sandbox) // nil if it is not registered
+	other, _ := c.EarlierProviders.Lookup(rec.Sandbox) // nil if it is not registered
 	return other, nil
 }

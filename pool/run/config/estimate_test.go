@@ -22,7 +22,7 @@ func TestUnpriced(t *testing.T) {
 	}
 	c := Config{
 		Agent: agents.Codex{}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Network: gateway.Network{Prices: own},
-		Next: agents.Chain{codex("gpt-5.5"), codex("mine"), codex("unheard-of"), {Agent: agents.Claude{}}, {Agent: agents.Command{}}},
+		Fallback: agents.Chain{codex("gpt-5.5"), codex("mine"), codex("unheard-of"), {Agent: agents.Claude{}}, {Agent: agents.Command{}}},
 	}
 	c.Review.Agent = agents.Codex{}
 	want := []agents.Choice{{Agent: "codex"}, {Agent: "codex", Model: "unheard-of"}}

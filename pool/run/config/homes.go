@@ -12,12 +12,12 @@ import (
 // KeptHomes returns the store of what setup makes; nil if nothing is kept or there is no setup. Only other packages of this
 // module use it.
 func (c *Config) KeptHomes() *homes.Store {
-	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
+	if c.HomeBytes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil
 	}
 	keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
 	h := &homes.Store{
-		Dir: filepath.Join(c.Repo.StateDir(), "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
+		Dir: filepath.Join(c.Repo.StateDir(), "homes"), MaxBytes: c.HomeBytes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
 		For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
 	}
 	h.HomeOnly = len(c.Copy)+len(c.Before) > 0

@@ -25,7 +25,7 @@ func (c Config) Missing() error {
 	need(IsSet(c.Store), "Store")
 	need(IsSet(c.Sandboxes), "Sandboxes")
 	need(c.Review.Agent == nil || IsSet(c.Review.Agent), "Review.Agent")
-	for n, l := range c.Next {
+	for n, l := range c.Fallback {
 		need(IsSet(l.Agent), fmt.Sprintf("Next[%d].Agent", n))
 	}
 	for n, l := range c.Attempts {

@@ -17,7 +17,7 @@ func TestMissing(t *testing.T) {
 	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo" { // the repository was not opened
 		t.Fatal(err)
 	}
-	c.Next, c.Attempts, c.Store = agents.Chain{{Agent: agents.Codex{}}, {}}, agents.Chain{{}}, nil
+	c.Fallback, c.Attempts, c.Store = agents.Chain{{Agent: agents.Codex{}}, {}}, agents.Chain{{}}, nil
 	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo, Store, Next[1].Agent, Attempts[0].Agent" {
 		t.Error(err)
 	}

@@ -25,7 +25,7 @@ func (c Config) oddNames() (list []error) {
 		check("Tracker", c.Tracker.Name())
 	}
 	agent("Agent", c.Agent)
-	for n, l := range c.Next {
+	for n, l := range c.Fallback {
 		agent(fmt.Sprintf("Next[%d].Agent", n), l.Agent)
 	}
 	for n, l := range c.Attempts {

@@ -146,7 +146,7 @@ func TestLostBefore(t *testing.T) {
 	if _, ok := c.Pending(); ok || c.Mark() != "" || c.Heartbeat(t.Context()) {
 		t.Error("it says something")
 	}
-	if err := c.Leave(t.Context(), ttl); err != nil {
+	if err := c.Reserve(t.Context(), ttl); err != nil {
 		t.Error(err)
 	}
 }
@@ -287,14 +287,14 @@ func TestLeft(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c, _ := s.run("r1", nil)
-	if err := c.Leave(t.Context(), ttl); err != nil {
+	if err := c.Reserve(t.Context(), ttl); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.take(s.repo, "r2"); !errors.Is(err, worktree.ErrTaken) {
 		t.Errorf("another run: %v", err)
 	}
 	again, _ := s.run("r1", nil)
-	if err := again.Leave(t.Context(), ttl); err != nil {
+	if err := again.Reserve(t.Context(), ttl); err != nil {
 		t.Fatal(err)
 	}
 	s.expire()

@@ -44,7 +44,7 @@ func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left 
 		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{})
 	}
 	if left == nil {
-		return tree.Push(ctx, run.Tip, c.ref, tally.Pushed(c.ref.Record(), run))
+		return tree.Push(ctx, run.Tip, c.ref, tally.AfterPush(c.ref.Record(), run))
 	}
 	record, err := c.pending(run, *left)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Claim) pending(run journal.Record, left report.Pending) (record worktre
 
 // finalRecord returns the claim's record that remains after the run.
 func (c *Claim) finalRecord(run journal.Record) worktree.ClaimRecord {
-	return tally.Left(c.ref.Record(), run)
+	return tally.AfterRun(c.ref.Record(), run)
 }
 
 // End gives the claim up, unless it belongs to another run. The record of an issue remains: it keeps the issue's limits on every
@@ -94,9 +94,9 @@ func (c *Claim) End(ctx context.Context, run journal.Record) error {
 	return c.ref.End(ctx, c.finalRecord(run))
 }
 
-// Leave gives the claim up for the next sweep: for the duration ttl only this run may take it. It does nothing if the claim
+// Reserve gives the claim up for the next sweep: for the duration ttl only this run may take it. It does nothing if the claim
 // belongs to another run. Leaving a lost claim is not an error.
-func (c *Claim) Leave(ctx context.Context, ttl time.Duration) error {
+func (c *Claim) Reserve(ctx context.Context, ttl time.Duration) error {
 	if c.ref == nil || c.cfg.Shared {
 		return nil
 	}

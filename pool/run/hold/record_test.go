@@ -111,7 +111,7 @@ func TestEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.taken {
-				if err := c.Leave(t.Context(), ttl); err != nil || !c.MayPublish(t.Context(), false) {
+				if err := c.Reserve(t.Context(), ttl); err != nil || !c.MayPublish(t.Context(), false) {
 					t.Errorf("another run's claim was given up: %v", err)
 				}
 				s.expire()

@@ -41,8 +41,8 @@ func (a *Account) Earlier() agents.Usage {
 	return a.Run.Earlier.Next().Spent
 }
 
-// Left returns what the run may use: the rest of the issue's budget, within the run's own budget and its grant.
-func (a *Account) Left() loop.Budget {
+// Remaining returns what the run may use: the rest of the issue's budget, within the run's own budget and its grant.
+func (a *Account) Remaining() loop.Budget {
 	return a.Issue.Remaining(a.Earlier()).Min(a.Own).Min(a.Run.Granted)
 }
 

@@ -26,7 +26,7 @@ func TestLeft(t *testing.T) {
 		"merge":  {of(journal.KindIssue, true), 90},
 		"prompt": {of(journal.KindPrompt, false), 90},
 	} {
-		if got := c.account.Left(); got.Tokens != c.want {
+		if got := c.account.Remaining(); got.Tokens != c.want {
 			t.Errorf("%s: %d, want %d", name, got.Tokens, c.want)
 		}
 	}

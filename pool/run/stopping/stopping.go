@@ -51,19 +51,19 @@ func New(ctx context.Context, c Config) (s *Stopping, run context.Context, free 
 	unbind := func() bool { return true }
 	if c.Soft != nil {
 		s.Ending.Soon = c.Soft.Done()
-		unbind = s.When(c.Soft)
+		unbind = s.StopAfter(c.Soft)
 	}
 	return s, run, func() { unbind(); s.Kill(nil) }
 }
 
 // UntilAsked bounds waiting while there is nothing to lose: the context ends as soon as the run is asked to end.
 func (s *Stopping) UntilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
-	return workspace.Within(ctx, s.Done, 0)
+	return workspace.WithGrace(ctx, s.Done, 0)
 }
 
 // UntilGrace bounds the user's commands after the agent: the context ends a grace period after the run is asked to end.
 func (s *Stopping) UntilGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	return workspace.Within(ctx, s.Done, s.Ending.Grace)
+	return workspace.WithGrace(ctx, s.Done, s.Ending.Grace)
 }
 
 // UntilUrgent bounds processes in the sandbox.
@@ -74,8 +74,8 @@ func (s *Stopping) UntilUrgent(ctx context.Context) (context.Context, context.Ca
 // ForRemote bounds waiting for a remote or a tracker while the work is safe. Its end counts as an outage, and the next sweep
 // continues.
 func (s *Stopping) ForRemote(ctx context.Context) (context.Context, context.CancelFunc) {
-	asked, cancel := workspace.Waiting(ctx, s.Done, s.Ending.Grace)
-	limited, free := workspace.Waiting(asked, s.early, max(s.maxRemoteWait, s.Ending.Grace)) // Early ends with Soft, too
+	asked, cancel := workspace.WithRemoteGrace(ctx, s.Done, s.Ending.Grace)
+	limited, free := workspace.WithRemoteGrace(asked, s.early, max(s.maxRemoteWait, s.Ending.Grace)) // Early ends with Soft, too
 	return limited, func() { free(); cancel() }
 }
 
@@ -93,7 +93,7 @@ func (s *Stopping) ForPreparing(ctx context.Context) (context.Context, context.C
 
 // ForRelease is like ForSaving, for the release of the claim, and waits no longer than ForRemote.
 func (s *Stopping) ForRelease(ctx context.Context) (context.Context, context.CancelFunc) {
-	leaving, cancel := s.Ending.Leaving(ctx)
+	leaving, cancel := s.Ending.WithReleaseTime(ctx)
 	limited, free := s.ForRemote(leaving)
 	return limited, func() { free(); cancel() }
 }

@@ -35,7 +35,7 @@ func (m *Maker) Base(ctx context.Context, others ...string) (base worktree.Base,
 	branch := strings.TrimPrefix(base.Name, remote+"/")
 	there, err = c.Repo.RemoteTips(ctx, append(others, branch)...)
 	tip := there[branch]
-	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.Into(base.Name, remote) == branch {
+	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.TargetBranch(base.Name, remote) == branch {
 		err = fmt.Errorf("%w: %s has no branch %s, which the request would go into; set `base` to a branch that it has, or push this one",
 			worktree.ErrRemote, remote, branch)
 	}

@@ -60,7 +60,7 @@ func (f *Filling) copyCaches(ctx context.Context, from string) (err error) {
 			caches, folders = append(caches, name), append(folders, filepath.Join(from, name))
 		}
 	}
-	if len(caches) == 0 || disk.Measure(ctx, f.h.Dir, folders...).Bytes > f.h.Most/2 {
+	if len(caches) == 0 || disk.Measure(ctx, f.h.Dir, folders...).Bytes > f.h.MaxBytes/2 {
 		return nil
 	}
 	if err = filecopy.Copy(ctx, from, to, caches, nil, filecopy.AnyLink); err != nil {

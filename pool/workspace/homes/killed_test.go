@@ -84,7 +84,7 @@ func beKilled(after string) error {
 	if err != nil {
 		return err
 	}
-	h := &Store{Dir: os.Getenv("HOMES"), Most: 1 << 20, Inputs: []string{"go.mod"}, Repo: repo, Log: slog.New(slog.DiscardHandler)}
+	h := &Store{Dir: os.Getenv("HOMES"), MaxBytes: 1 << 20, Inputs: []string{"go.mod"}, Repo: repo, Log: slog.New(slog.DiscardHandler)}
 	if err := liveUntil(life(h, os.Getenv("COMMIT"), os.Getenv("TREE")), after); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func TestHomesKilled(t *testing.T) {
 					t.Errorf("it is not made anew: %v", err)
 				}
 			}
-			h.Prune(t.Context(), h.Most)
+			h.Prune(t.Context(), h.MaxBytes)
 			if !isWhole(t, h, first) {
 				t.Error("the home went with the rest")
 			}

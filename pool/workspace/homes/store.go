@@ -34,8 +34,8 @@ import (
 type Store struct {
 	// Dir is the folder of the homes. Most is the maximum number of bytes of all homes; the least recently used are removed
 	// first.
-	Dir  string
-	Most int64
+	Dir      string
+	MaxBytes int64
 	// For names what homes depend on besides the base's own files, such as the setup commands.
 	For string
 	// Keyer returns what else they depend on; nil: nothing.
@@ -302,7 +302,7 @@ func (f *Filling) Home() string { return filepath.Join(f.dir, homeFolder) }
 
 // Fill begins a home for a base. It returns nil if there is one already, or if another process uses or fills it.
 func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
-	if h == nil || h.Most <= 0 {
+	if h == nil || h.MaxBytes <= 0 {
 		return nil, nil
 	}
 	n, err := h.name(ctx, commit, "")
@@ -348,7 +348,7 @@ func (f *Filling) End(ctx context.Context, keep bool) {
 		return
 	}
 	var err error
-	if keep = keep && disk.Measure(ctx, f.h.Dir, f.dir).Bytes <= f.h.Most; keep {
+	if keep = keep && disk.Measure(ctx, f.h.Dir, f.dir).Bytes <= f.h.MaxBytes; keep {
 		now := time.Now() // so that it is removed last
 		err = errors.Join(os.Chtimes(f.dir, now, now), os.Rename(f.dir, filepath.Join(f.h.Dir, f.name)))
 	} else {
@@ -358,13 +358,13 @@ func (f *Filling) End(ctx context.Context, keep bool) {
 		f.h.Log.Warn("keep the home that setup has filled", "error", err)
 	}
 	if keep {
-		f.h.Prune(ctx, f.h.Most)
+		f.h.Prune(ctx, f.h.MaxBytes)
 	}
 }
 
 // Kept returns the name of the home that setup on a commit has left; empty: there is none.
 func (h *Store) Kept(ctx context.Context, commit string) string {
-	if h == nil || h.Most <= 0 {
+	if h == nil || h.MaxBytes <= 0 {
 		return ""
 	}
 	if n, err := h.name(ctx, commit, ""); err == nil && n.name != "" && h.Has(n.name) {
@@ -375,7 +375,7 @@ func (h *Store) Kept(ctx context.Context, commit string) string {
 
 // Has reports whether there is such a home. It is true if homes are not kept any more.
 func (h *Store) Has(name string) bool {
-	if h == nil || h.Most <= 0 {
+	if h == nil || h.MaxBytes <= 0 {
 		return true
 	}
 	_, err := os.Lstat(filepath.Join(h.Dir, filepath.Base(name)))

@@ -56,7 +56,7 @@ func homes(t *testing.T) (h *Store, first, source, module string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Store{Dir: filepath.Join(t.TempDir(), "homes"), Most: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
+	return &Store{Dir: filepath.Join(t.TempDir(), "homes"), MaxBytes: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
 }
 
 // filled fills a home with this number of bytes.
@@ -98,7 +98,7 @@ func TestHomes(t *testing.T) {
 		t.Error(err)
 	}
 	// A second store acts like another process: the lock belongs to the open file.
-	other := &Store{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
+	other := &Store{Dir: h.Dir, MaxBytes: 120 << 10, Repo: h.Repo, Log: h.Log}
 	if w := other.Use(t.Context(), module, "", false); w != nil {
 		t.Errorf("the home of another module: %s", w.dir)
 	}
@@ -121,7 +121,7 @@ func TestHomes(t *testing.T) {
 	if err := os.Chtimes(dir, past, past); err != nil {
 		t.Fatal(err)
 	}
-	other.Prune(t.Context(), other.Most)
+	other.Prune(t.Context(), other.MaxBytes)
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("there is more than may be kept")
 	}
