@@ -163,7 +163,7 @@ func TestFeedbackReachesTheNextIteration(t *testing.T) {
 		{"no signal", printLines(false, "say 1 hm"), nil, 1, []string{"without the completion signal `" + DefaultSignal}},
 		{"no commits", printLines(false, sayDone), nil, 0, []string{"there are no commits", "<no-change>"}},
 		{"gate", printLines(false, sayDone), failWithOutput, 1, []string{"`make test` failed with exit status 1", "~~~~~\nexpected 1,\n[31mgot 2\n~~~~~\n"}},
-		{"failure", printAndExit(2), nil, 1, []string{"did not end well", "exit 2"}},
+		{"failure", printAndExit(2), nil, 1, []string{"The last iteration failed", "exit 2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -459,7 +459,7 @@ func TestNextAgent(t *testing.T) {
 	if want := []string{"scripted m0", "scripted m0", "scripted m1", "scripted m2"}; !slices.Equal(models, want) {
 		t.Errorf("iterations by %q, not %q", models, want)
 	}
-	if last := prompts[3]; !strings.Contains(last, "Another agent was at work") || strings.Count(last, "Another agent") != 1 || !strings.Contains(last, "without the completion signal") {
+	if last := prompts[3]; !strings.Contains(last, "Another agent worked on this") || strings.Count(last, "Another agent") != 1 || !strings.Contains(last, "without the completion signal") {
 		t.Errorf("the last agent is told %q", last)
 	}
 }

@@ -15,36 +15,35 @@ import (
 
 func feedbackNoSignal(signals []string) string {
 	return fmt.Sprintf("The last iteration ended without the completion signal `%s` in its last message. "+
-		"Look at what is committed, finish the rest, and end with the signal once everything is done.\n", signals[0])
+		"Check what is committed, finish the rest, and end with the signal when everything is done.\n", signals[0])
 }
 
 const (
 	feedbackNoCommits = "The last iteration gave the completion signal, but there are no commits. Commit your work; uncommitted " +
 		"changes do not count. If nothing needs to be changed, say why between <no-change> and </no-change>.\n"
-	feedbackShare = "The last iteration was ended because it had spent the budget of one iteration. " +
-		"What it committed is kept: go on from there, " +
-		"in smaller steps, and commit each.\n"
+	feedbackShare = "The last iteration was stopped because it had used up the budget of one iteration. " +
+		"Its commits are kept. Continue from there in smaller steps, and commit after each step.\n"
 )
 
 func feedbackFailure(f *agents.Failure) string {
-	return "The last iteration did not end well. What it committed is kept. The reason, as data:\n\n" +
+	return "The last iteration failed. Its commits are kept. The reason, as data:\n\n" +
 		prompt.Fence(neutral.Shorten(neutral.Terminal(f.Error()), tailKept))
 }
 
 func feedbackNext(lastFeedback string) string {
-	next := "Another agent was at work on this and had to stop before it was done. What it committed is on the branch, and what " +
-		"it did not commit is in the worktree: look at both before you go on.\n"
+	next := "Another agent worked on this and had to stop before it was done. Its commits are on the branch, and its uncommitted " +
+		"changes are in the worktree. Look at both before you continue.\n"
 	if lastFeedback != "" {
-		next += "\nThis is what it had been told:\n\n" + lastFeedback
+		next += "\nIt had received this feedback:\n\n" + lastFeedback
 	}
 	return next
 }
 
 // feedbackResumed returns the prompt for an agent that still has the whole first prompt in its session.
 func feedbackResumed(vars map[string]string) string {
-	return fmt.Sprintf("This is iteration %s of at most %s. You go on in the same session, worktree and branch; what you were told at its "+
-		"beginning still holds. Files may have changed since your last message: look at `git status` and `git log` where it matters.\n\n"+
-		"%s\nWhen everything is done and committed, and not before, write this as part of your last message:\n\n%s\n",
+	return fmt.Sprintf("This is iteration %s of at most %s. You continue in the same session, worktree and branch; your first "+
+		"instructions still apply. Files may have changed since your last message: check `git status` and `git log` where it matters.\n\n"+
+		"%s\nWhen everything is done and committed, and not before, write this in your last message:\n\n%s\n",
 		vars["iteration"], vars["max_iterations"], vars["feedback"], vars["signal"])
 }
 
