@@ -54,7 +54,7 @@ func (p language) row(t *testing.T, name, trick string) string {
 	if r.Facts.Retest != nil && r.Facts.Retest.Exempt {
 		proof = "exempt"
 	}
-	told := strings.Contains(string(prompt), "look whether it weakens them") || strings.Contains(string(prompt), "look what its tests test")
+	told := strings.Contains(string(prompt), "make sure that it does not weaken them") || strings.Contains(string(prompt), "look at what its tests cover")
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", name, trick, caught(true, c.fails), caught(!c.fails, c.want == journal.ReasonCanary),
 		caught(!c.fails, r.Facts.Watch.Changed()), proof, caught(!c.fails, told))
 }

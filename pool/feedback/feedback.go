@@ -37,20 +37,20 @@ func Earlier(runs journal.History) string {
 		b.WriteString(" Its commits are on this branch.")
 	}
 	if last.WIP != "" {
-		fmt.Fprintf(&b, " Changes it had not committed are saved: look at `git show %.12s`, and take over what is good.", last.WIP)
+		fmt.Fprintf(&b, " Its uncommitted changes are saved: look at `git show %.12s`, and reuse what is good.", last.WIP)
 	}
 	return b.String() + report.Fenced(data)
 }
 
 // Restarted tells the agent that it starts from the base although there was earlier work.
 func Restarted(last journal.Record, why string) string {
-	text := "Earlier work on this issue was refused, and is not on this branch: begin anew, and do it in another way."
+	text := "Earlier work on this issue was rejected and is not on this branch. Start again, and take a different approach."
 	return text + report.Fenced(strings.TrimSpace(why+"\n"+report.Reason(last.Verdict.Reason)))
 }
 
 // FollowUp tells the agent what is wrong with its request.
 func FollowUp(f tracker.FollowUp, base string) string {
-	what := "it needs another look"
+	what := "it needs more work"
 	switch f.Reason {
 	case tracker.ChecksFailed:
 		what = "required checks have failed"
@@ -59,9 +59,9 @@ func FollowUp(f tracker.FollowUp, base string) string {
 	case tracker.ChangesRequested:
 		what = "a reviewer asks for changes"
 	case tracker.AskedFor:
-		what = "a reviewer asks for another round"
+		what = "a reviewer asks for another round of work"
 	}
-	return fmt.Sprintf("Your work is already in a request for review, and %s.", what) + report.Fenced(f.Feedback)
+	return fmt.Sprintf("Your work is already in a pull or merge request, and %s.", what) + report.Fenced(f.Feedback)
 }
 
 // Baseline tells the agent which check failed before it began; empty if all passed.
@@ -79,7 +79,7 @@ func Asked(a *journal.Asked) string {
 	if a == nil || a.Text == "" {
 		return ""
 	}
-	return "\n\nSomebody who may direct this work asks for this:" + report.Fenced(a.By+":\n"+a.Text)
+	return "\n\nA person with permission to direct this work asks for this:" + report.Fenced(a.By+":\n"+a.Text)
 }
 
 // Checkout tells the agent that the checks pass in its worktree but not on a clean checkout. uncommitted lists files whose
@@ -95,7 +95,7 @@ func Checkout(checks []loop.Check, uncommitted []string) string {
 
 // Unrelated tells the agent that its commits cannot be merged.
 func Unrelated(base string) string {
-	return fmt.Sprintf("your commits have no history in common with %s, so nobody can merge them: make them on top of %s", base, base)
+	return fmt.Sprintf("your commits have no history in common with %s, so they cannot be merged; make them again on top of %s", base, base)
 }
 
 // Checks tells the agent that its commits pass only because they changed the checks; empty if that is not so.
@@ -103,9 +103,9 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 	w := s.Facts.Watch
 	switch {
 	case w.Disabled() != "":
-		return fmt.Sprintf("the checks pass, but they would pass over failing tests, "+
-			"too: with a failing test at %s they fail on %s and pass on "+
-			"your commit. Do not end the process early, skip or replace what runs the tests", w.Disabled(), base)
+		return fmt.Sprintf("the checks pass, but they would also pass if tests failed: "+
+			"with a failing test at %s they fail on %s and pass on "+
+			"your commit. Do not end the process early, and do not skip or replace the test runner", w.Disabled(), base)
 	case files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
 		return fmt.Sprintf("the checks pass only because you changed tests, "+
 			"configuration or scripts that they depend on. With those files as "+
@@ -122,7 +122,7 @@ func Import(got worktree.Import, reword bool) error {
 		for _, c := range got.ForgeCommands {
 			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
 		}
-		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, "+
+		return fmt.Errorf("the messages of these commits would trigger actions on the forge, by a closing keyword, "+
 			"a mention or a directive such as [skip ci]; reword them: %s",
 			strings.Join(list, ", "))
 	}

@@ -156,7 +156,7 @@ func TestChecksText(t *testing.T) {
 		t.Error(text)
 	}
 	watch := &journal.Watch{Removed: 1, Findings: []string{"x"}}
-	if text := checksText(run, journal.Facts{Watch: watch}); !strings.Contains(text, "1 removed") || !strings.Contains(text, "weakens") {
+	if text := checksText(run, journal.Facts{Watch: watch}); !strings.Contains(text, "1 removed") || !strings.Contains(text, "weaken") {
 		t.Error(text)
 	}
 }

@@ -58,13 +58,13 @@ func checksText(r journal.Run, f journal.Facts) string {
 	if w := f.Watch; w != nil {
 		text += fmt.Sprintf(" Tests: %d added, %d removed, %d more skipped.", w.Added, w.Removed, w.Skipped)
 		if w.Changed() {
-			text += " The change touches what the checks depend on: look whether it weakens them."
+			text += " The change modifies files that the checks depend on: make sure that it does not weaken them."
 		}
 	}
 	if r := f.Retest; r != nil {
 		lines = append(lines, "The tests of the change: "+report.Retest(r))
 		if !r.Settled() {
-			text += " Nothing shows that a test fails without the change: look what its tests test."
+			text += " No test is known to fail without the change: look at what its tests cover."
 		}
 	}
 	return text + "\n\n" + fenced(strings.Join(lines, "\n"))
@@ -90,16 +90,16 @@ func diffText(c change) string {
 // advice turns a review that did not accept into feedback for the run's agent.
 func advice(r *journal.Review) string {
 	var b strings.Builder
-	b.WriteString("The checks pass, but a reviewer, who has seen the issue, " +
-		"your change and the checks and nothing else, did not accept the change.")
+	b.WriteString("The checks pass, but a reviewer did not accept the change. " +
+		"The reviewer has seen only the issue, your change and the checks.")
 	if !r.Solved {
 		b.WriteString(" It does not fully solve the issue.")
 	}
 	if !r.Tested {
 		b.WriteString(" Its tests do not test what the issue asks for.")
 	}
-	b.WriteString(" Look at each finding. Fix what is right; where a finding is wrong, " +
-		"leave the code as it is, and make clear in the code why. Commit, and say that you are done.")
+	b.WriteString(" Check each finding, and fix those that are right. Where a finding is wrong, " +
+		"leave the code as it is and explain in a comment why. Commit, and say that you are done.")
 	var list []string
 	for _, f := range r.BySeverity() {
 		list = append(list, "- "+report.Finding(f))
