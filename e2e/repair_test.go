@@ -55,7 +55,7 @@ func TestRepair(t *testing.T) {
 			}
 			return one(t, filepath.Join(git, "worktrees/issue-01-*"))
 		}},
-		"temporary files": {says: "temporary files of a dead ralph", leave: func(t *testing.T, _, state string) string {
+		"temporary files": {says: "temporary files of an ended ralph process", leave: func(t *testing.T, _, state string) string {
 			dir := one(t, filepath.Join(state, "tmp/*/*"))
 			write(t, filepath.Join(dir, "record-1"), "x")
 			return dir

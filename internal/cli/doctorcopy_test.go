@@ -22,7 +22,7 @@ func TestDoctorLooksForWhatIsCopied(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	got = m.run(t, nil, append([]string{"work"}, args...)...)
-	if !strings.Contains(got.stderr, "copy: "+missing+"; put it there, or take it out of copy") {
+	if !strings.Contains(got.stderr, "copy: "+missing+"; create it, or remove it from copy") {
 		t.Errorf("got %+v", got)
 	}
 	m.write(t, "local.env", "A=1\n")

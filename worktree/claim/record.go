@@ -117,13 +117,13 @@ func (d document) subject() string {
 	r := d.Record
 	switch h := d.Holder; {
 	case h != nil && hasNoProcess(*h):
-		return "Run " + h.Run + " waits to be continued"
+		return "Run " + h.Run + " is deferred, and continues later"
 	case h != nil:
-		return "Run " + h.Run + " works until " + h.Expires.UTC().Format(time.DateTime) + " UTC, unless it renews this"
+		return "Run " + h.Run + " holds this claim until " + h.Expires.UTC().Format(time.DateTime) + " UTC, unless it renews it"
 	case r.Outcome == "":
-		return "Nobody works on it"
+		return "Nobody holds this claim"
 	case r.Finished:
-		return "Run " + r.Run + " has finished it: " + r.Outcome
+		return "Run " + r.Run + " has finished the issue: " + r.Outcome
 	}
 	return "Run " + r.Run + " has ended: " + r.Outcome
 }
@@ -145,7 +145,7 @@ func decode(message string) (document, error) {
 	}
 	var d document
 	if line == "" {
-		return d, errors.New("it has no commit with a claim")
+		return d, errors.New("there is no commit with a claim")
 	}
 	if err := json.Unmarshal([]byte(line), &d); err != nil {
 		return document{}, err
@@ -159,7 +159,7 @@ func decode(message string) (document, error) {
 	case d.Generation > maxCount:
 		return document{}, fmt.Errorf("its generation %d is too large", d.Generation)
 	case slices.Min(counts) < 0 || slices.Max(counts) > maxCount:
-		return document{}, errors.New("its numbers of runs, attempts, failures and rounds are impossible")
+		return document{}, errors.New("its counts of runs, attempts, failures and rounds are not valid")
 	case h != nil && (h.Owner == "" || h.Expires.IsZero()):
 		return document{}, errors.New("owner and expires are required")
 	case h != nil:

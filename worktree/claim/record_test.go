@@ -322,11 +322,11 @@ func TestSubject(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, d := range map[string]document{
-		"Run r works until 2030-01-02 03:04:05 UTC, unless it renews this": {Holder: &Holder{Owner: "o", Run: "r", PID: 1, Expires: at}},
-		"Run r waits to be continued":                                      {Holder: &Holder{Owner: "o", Run: "r", Expires: at}},
-		"Nobody works on it":                                               {Record: Record{Failures: 1}},
-		"Run r has ended: gate-failed":                                     {Record: Record{Run: "r", Outcome: "gate-failed"}},
-		"Run r has finished it: good?{}":                                   {Record: Record{Run: "r", Outcome: "good\n{}", Finished: true}},
+		"Run r holds this claim until 2030-01-02 03:04:05 UTC, unless it renews it": {Holder: &Holder{Owner: "o", Run: "r", PID: 1, Expires: at}},
+		"Run r is deferred, and continues later":                                    {Holder: &Holder{Owner: "o", Run: "r", Expires: at}},
+		"Nobody holds this claim":                                                   {Record: Record{Failures: 1}},
+		"Run r has ended: gate-failed":                                              {Record: Record{Run: "r", Outcome: "gate-failed"}},
+		"Run r has finished the issue: good?{}":                                     {Record: Record{Run: "r", Outcome: "good\n{}", Finished: true}},
 	} {
 		d.Generation = 7
 		text, err := d.encode()

@@ -56,7 +56,7 @@ func Copy(ctx context.Context, from, to string, paths []string, destination func
 			targetPath = destination(path)
 		}
 		if _, err := source.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("copy: %q is not in %s; put it there, or take it out of copy", path, from)
+			return fmt.Errorf("copy: %q is not in %s; create it, or remove it from copy", path, from)
 		}
 		if err := c.copyPath(ctx, filepath.Clean(path), filepath.Clean(targetPath)); err != nil {
 			return fmt.Errorf("copy %q from %s: %w", path, from, err)

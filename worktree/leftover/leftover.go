@@ -25,14 +25,14 @@ import (
 type Kind string
 
 const (
-	Lock           Kind = "stale ref lock"                   // on one of ralph's refs, from a killed git
-	Ref            Kind = "broken ref"                       // one of ralph's refs points to no commit, or to one with missing objects
-	Checkout       Kind = "worktree entry without a folder"  // git refuses to check out its branch elsewhere
-	KindOtherState Kind = "worktree of another state folder" // its branch cannot be checked out here
-	Record         Kind = "unreadable worktree record"       // its worktree is unknown
-	Stray          Kind = "worktree without a record"        // the record was lost, and the run's files are left
-	Temp           Kind = "temporary files of a dead ralph"  // in the state folder
-	Trash          Kind = "removed worktree still on disk"   // it is being deleted, or a part of it could not be deleted
+	Lock           Kind = "stale ref lock"                            // on one of ralph's refs, from a killed git
+	Ref            Kind = "broken ref"                                // one of ralph's refs points to no commit, or to one with missing objects
+	Checkout       Kind = "worktree entry without a folder"           // git refuses to check out its branch elsewhere
+	KindOtherState Kind = "worktree of another state folder"          // its branch cannot be checked out here
+	Record         Kind = "unreadable worktree record"                // its worktree is unknown
+	Stray          Kind = "worktree without a record"                 // the record was lost, and the run's files are left
+	Temp           Kind = "temporary files of an ended ralph process" // in the state folder
+	Trash          Kind = "removed worktree not yet deleted"          // it is being deleted, or a part of it could not be deleted
 )
 
 // Leftover is one thing that was left.
