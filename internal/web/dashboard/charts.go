@@ -196,7 +196,7 @@ func costless(runs int) string {
 	if runs == 0 {
 		return ""
 	}
-	return "; the cost of " + plural.Of(runs, "run") + " is not known, or not all of it"
+	return "; the cost of " + plural.Of(runs, "run") + " is not completely known"
 }
 
 // groupRows is the maximum number of rows. The rest is summed up in the last one.

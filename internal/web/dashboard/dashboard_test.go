@@ -457,8 +457,8 @@ func TestUnknownCost(t *testing.T) {
 	t.Parallel()
 	said, last := dashboard.Chart(0, []journal.Total{{Day: 100, Runs: 3, Unknown: 2, Usage: agents.Usage{CostUSD: 3, Input: 9, Unpriced: 2, Estimated: 1}}}, 7, 100)
 	for got, want := range map[string]string{
-		said: "Dollars a day over 7 days: >~$3.00 in all, >~$3.00 at most; the cost of 2 runs is not known, or not all of it.",
-		last: "1970-04-11: >~$3.00; the cost of 2 runs is not known, or not all of it",
+		said: "Dollars a day over 7 days: >~$3.00 in all, >~$3.00 at most; the cost of 2 runs is not completely known.",
+		last: "1970-04-11: >~$3.00; the cost of 2 runs is not completely known",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
