@@ -20,10 +20,10 @@ func (r *runner) decide(ctx context.Context, t turn) step {
 		// The failure may be that the service refused the agent because of the budget.
 		return step{end: EndBudget}
 	}
-	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
+	if (t.Ending == EndingIterationBudget || t.Ending == EndingAgentBudget) && t.Signal == "" ||
 		t.Failure != nil && !t.estimated && (r.c.Iteration.Exhausted(t.Usage) || r.agentBudget().Exhausted(r.agentUsage)) {
 		r.lastFailure = ""
-		return r.iterateAgain(ctx, t, MissingShare, feedbackShare)
+		return r.iterateAgain(ctx, t, MissingBudget, feedbackShare)
 	}
 	if t.Failure != nil {
 		return r.decideFailure(ctx, t)

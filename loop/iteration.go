@@ -183,7 +183,7 @@ func (r *runner) failure(it Iteration, ending agents.Ending, complete bool) *age
 			r.warn(fmt.Sprintf("iteration %d: the agent hung after its completion signal and was killed (%s)", it.Number, it.Ending))
 			return reported
 		}
-	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingShare, EndingAgent:
+	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingIterationBudget, EndingAgentBudget:
 		return nil // not caused by the agent
 	}
 	if reported != nil {

@@ -212,7 +212,7 @@ func TestIterationBudget(t *testing.T) {
 	c.Meter, c.Iteration, c.MaxIterations, c.NoProgress = m, Budget{Tokens: 25}, 2, -1
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndMaxIterations)
-	if len(r.Iterations) != 2 || r.Iterations[0].Ending != EndingShare || r.Missing != MissingShare || r.Usage.Tokens() != 60 {
+	if len(r.Iterations) != 2 || r.Iterations[0].Ending != EndingIterationBudget || r.Missing != MissingBudget || r.Usage.Tokens() != 60 {
 		t.Errorf("%+v, %s", r.Iterations, r.Missing)
 	}
 	if m.limit != (Budget{}) {

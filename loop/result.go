@@ -41,24 +41,24 @@ const (
 	MissingAccept  Missing = "accept"           // Config.Accept rejected the work; see Refusal
 	MissingVerify  Missing = "verify"           // Config.Verify rejected the work; see Refusal
 	MissingGate    Missing = "gate"             // a gate command failed; see Gate
-	MissingShare   Missing = "iteration-budget" // the agent was ended because it used up the budget of one iteration, or its own
+	MissingBudget  Missing = "iteration-budget" // the agent was ended because it used up the budget of one iteration, or its own
 )
 
 // Ending is the way in which an iteration's process ended.
 type Ending string
 
 const (
-	EndingExit        Ending = "exit"              // exited by itself
-	EndingGrace       Ending = "grace"             // killed: it hung after its completion signal; counts as finished
-	EndingIdle        Ending = "idle-timeout"      // killed: no output for too long
-	EndingIteration   Ending = "iteration-timeout" // killed: it took too long
-	EndingBudget      Ending = "budget"            // killed: the budget was used up
-	EndingShare       Ending = "iteration-budget"  // killed: the budget of one iteration was used up
-	EndingAgent       Ending = "agent-budget"      // killed: the agent's own budget was used up
-	EndingRun         Ending = "run-timeout"       // killed: the whole run took too long
-	EndingInterrupted Ending = "interrupted"       // asked to end, or killed, because the run was stopped
-	EndingNotStarted  Ending = "not-started"
-	EndingSandbox     Ending = "sandbox-failed" // its end is unknown
+	EndingExit            Ending = "exit"              // exited by itself
+	EndingGrace           Ending = "grace"             // killed: it hung after its completion signal; counts as finished
+	EndingIdle            Ending = "idle-timeout"      // killed: no output for too long
+	EndingIteration       Ending = "iteration-timeout" // killed: it took too long
+	EndingBudget          Ending = "budget"            // killed: the budget was used up
+	EndingIterationBudget Ending = "iteration-budget"  // killed: the budget of one iteration was used up
+	EndingAgentBudget     Ending = "agent-budget"      // killed: the agent's own budget was used up
+	EndingRun             Ending = "run-timeout"       // killed: the whole run took too long
+	EndingInterrupted     Ending = "interrupted"       // asked to end, or killed, because the run was stopped
+	EndingNotStarted      Ending = "not-started"
+	EndingSandbox         Ending = "sandbox-failed" // its end is unknown
 )
 
 // Iteration is the result of one agent process.

@@ -34,8 +34,8 @@ var (
 	errIteration error = killCause{EndingIteration, "iteration timeout"}
 	errRun       error = killCause{EndingRun, "run timeout"}
 	errBudget    error = killCause{EndingBudget, "budget spent"}
-	errShare     error = killCause{EndingShare, "budget of the iteration spent"}
-	errAgent     error = killCause{EndingAgent, "budget of the agent spent"}
+	errShare     error = killCause{EndingIterationBudget, "budget of the iteration spent"}
+	errAgent     error = killCause{EndingAgentBudget, "budget of the agent spent"}
 	errCommand         = errors.New("command timeout")
 )
 

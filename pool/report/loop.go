@@ -118,7 +118,7 @@ func explainLast(agent string, r loop.Result) string {
 		last = fmt.Sprintf("gate `%s` %s", shorten(failing.Command, 100), failing.Failure())
 	case r.Missing == loop.MissingSignal:
 		last = "the agent did not give the completion signal"
-	case r.Missing == loop.MissingShare:
+	case r.Missing == loop.MissingBudget:
 		last = "the agent spent the budget of one iteration"
 	case r.Missing == loop.MissingCommits:
 		last = "the agent said that it is done, but made no commits"
@@ -141,7 +141,7 @@ func Ending(it loop.Iteration) string {
 		if it.Failure != nil {
 			return ""
 		}
-	case loop.EndingBudget, loop.EndingShare, loop.EndingAgent:
+	case loop.EndingBudget, loop.EndingIterationBudget, loop.EndingAgentBudget:
 		return "killed, because its budget was spent (" + string(it.Ending) + ")"
 	case loop.EndingRun:
 		return "killed, because the run took too long"
