@@ -158,7 +158,7 @@ func (c *Claim) unlockOp() { <-c.opLock }
 
 // swapHolder swaps the ref from old to a new document with h as the holder. The other refs move in the same transaction.
 func (c *Claim) swapHolder(ctx context.Context, old string, h Holder, r Record, otherEdits ...git.Edit) error {
-	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.uptime()+c.ttl
+	h.Expires, h.ExpiresUptime = c.store.now().Add(c.ttl).UTC().Round(0), c.store.uptime()+c.ttl
 	commit, err := c.swap(ctx, old, document{Generation: h.Generation, Holder: &h, Record: r}, otherEdits...)
 	if err != nil {
 		return err

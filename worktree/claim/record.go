@@ -28,11 +28,11 @@ type Holder struct {
 	Run        string    `json:"run"`
 	Generation int       `json:"-"` // fencing number; grows with every take-over
 	Expires    time.Time `json:"expires"`
-	// Until is the expiry on the host's own clock, which nobody can set and which stands still while the machine sleeps.
-	Until     time.Duration `json:"until,omitempty"`
-	Hash      string        `json:"hash"`            // hash of the frozen issue
-	StatePath string        `json:"place,omitempty"` // path of the run's state on the host
-	Mark      string        `json:"-"`               // mark for the record, unless it has one
+	// ExpiresUptime is the expiry on the host's own clock, which nobody can set and which stands still while the machine sleeps.
+	ExpiresUptime time.Duration `json:"until,omitempty"`
+	Hash          string        `json:"hash"`            // hash of the frozen issue
+	StatePath     string        `json:"place,omitempty"` // path of the run's state on the host
+	Mark          string        `json:"-"`               // mark for the record, unless it has one
 }
 
 // Record describes the issue's runs so far, on all machines. All limits are checked against it.
