@@ -21,10 +21,10 @@ func TestSameFilesOneAfterTheOther(t *testing.T) {
 	g.issue("d", "priority: 4", "touches: none", "---\nSee `README`.\n\n---")
 	p := g.pool()
 	plan, err := p.Plan(t.Context())
-	if err != nil || len(plan.Work) != 3 || len(plan.After) != 1 || len(plan.Skipped) != 0 {
+	if err != nil || len(plan.Work) != 3 || len(plan.WaitingForRuns) != 1 || len(plan.Skipped) != 0 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	if w := plan.After[0]; w.Issue.Key != "b" || w.Skip.Code != journal.SkipOverlap || w.Skip.WaitsFor != "a" || w.Skip.Detail != "README" {
+	if w := plan.WaitingForRuns[0]; w.Issue.Key != "b" || w.Skip.Code != journal.SkipOverlap || w.Skip.WaitsFor != "a" || w.Skip.Detail != "README" {
 		t.Errorf("%+v", w.Skip)
 	}
 	wait := g.begin(t.Context(), p)

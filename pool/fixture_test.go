@@ -205,7 +205,7 @@ func (f *fixture) save(r journal.Record) {
 // runs returns the records of an issue.
 func (f *fixture) runs(key string) []journal.Record {
 	f.t.Helper()
-	runs, err := f.store.Find(context.WithoutCancel(f.t.Context()), journal.Query{Pool: f.Config.Run.Name, Key: key})
+	runs, err := f.store.Find(context.WithoutCancel(f.t.Context()), journal.Query{Pool: f.Config.Run.Pool, Key: key})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func (f *fixture) clean() {
 	if out := f.git(f.repo, "worktree", "list"); strings.Contains(out, "\n") {
 		f.t.Errorf("worktrees are left:\n%s", out)
 	}
-	open, err := f.store.Find(context.Background(), journal.Query{Pool: f.Config.Run.Name, Open: true})
+	open, err := f.store.Find(context.Background(), journal.Query{Pool: f.Config.Run.Pool, Open: true})
 	if err != nil || len(open) > 0 {
 		f.t.Errorf("open runs are left: %+v %v", open, err)
 	}

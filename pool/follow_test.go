@@ -129,8 +129,8 @@ func TestFollowUpCountsForLabels(t *testing.T) {
 	busy := func(when string) {
 		t.Helper()
 		plan, err := p.Plan(t.Context())
-		if err != nil || len(plan.Work) != 0 || len(plan.After) != 1 || plan.After[0].Skip.Code != journal.SkipBusy {
-			t.Errorf("%s: work %+v, after %+v, %v", when, plan.Work, plan.After, err)
+		if err != nil || len(plan.Work) != 0 || len(plan.WaitingForRuns) != 1 || plan.WaitingForRuns[0].Skip.Code != journal.SkipBusy {
+			t.Errorf("%s: work %+v, after %+v, %v", when, plan.Work, plan.WaitingForRuns, err)
 		}
 	}
 	busy("before it")

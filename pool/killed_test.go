@@ -305,11 +305,11 @@ func TestEndedPoolHasNoDemand(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*pool.Pool){"Drain": (*pool.Pool).Drain, "Kill": func(p *pool.Pool) { p.Kill() }} {
 		p := newFixture(t, commits).pool()
-		if p.Demand() == 0 {
+		if p.MaxAtOnce() == 0 {
 			t.Error("a pool that sweeps nothing yet has no demand")
 		}
-		if end(p); p.Demand() != 0 {
-			t.Errorf("after %s: %d", name, p.Demand())
+		if end(p); p.MaxAtOnce() != 0 {
+			t.Errorf("after %s: %d", name, p.MaxAtOnce())
 		}
 	}
 }

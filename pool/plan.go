@@ -73,5 +73,5 @@ func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 }
 
 func (w *Worker) history(ctx context.Context, key string) (journal.History, error) {
-	return journal.Runs(ctx, w.c.Run.Store, w.c.Run.Name, key)
+	return journal.Runs(ctx, w.c.Run.Store, w.c.Run.Pool, key)
 }

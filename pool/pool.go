@@ -142,11 +142,11 @@ func (p *Pool) SetParallel(n int) (busy int) {
 // default, only the next sweep does. Sweeps of named issues work each once.
 func (p *Pool) SetRetryDelay(after time.Duration) { p.again.Store(int64(after)) }
 
-// Demand returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
+// MaxAtOnce returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
 // service has refused requests. It is no number of issues: it only says that there may be some. It returns 0 after Drain or Kill,
 // and when every running sweep has listed the backlog and none waits for a slot; never while SetParallel(0) keeps sweeps from
 // listing, or no sweep runs.
-func (p *Pool) Demand() int {
+func (p *Pool) MaxAtOnce() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wants := len(p.sweeps) == 0

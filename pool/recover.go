@@ -38,7 +38,7 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 
 // recover is Recover; with a key it recovers only that issue. Once s.early has ended it begins with no other run.
 func (w *Worker) recover(s callContexts, key string) (r Recovered, err error) {
-	open, err := w.c.Run.Store.Find(s.hard, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
+	open, err := w.c.Run.Store.Find(s.hard, journal.Query{Pool: w.c.Run.Pool, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}

@@ -134,7 +134,7 @@ func TestLimitByLabel(t *testing.T) {
 	if got := g.next(2); !slices.Contains(got, "a") || !slices.Contains(got, "c") {
 		t.Fatalf("%q started", got)
 	}
-	if plan, err := p.Plan(t.Context()); err != nil || len(plan.After) != 1 || plan.After[0].Issue.Key != "b" || plan.After[0].Skip.Code != journal.SkipBusy {
+	if plan, err := p.Plan(t.Context()); err != nil || len(plan.WaitingForRuns) != 1 || plan.WaitingForRuns[0].Issue.Key != "b" || plan.WaitingForRuns[0].Skip.Code != journal.SkipBusy {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	g.goOn("c")
@@ -200,7 +200,7 @@ func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "exit 1")
 	f.issue("a")
-	f.Config.Run.Name = "first"
+	f.Config.Run.Pool = "first"
 	if r := f.one(); r.Verdict.Outcome != journal.Failed || r.Pool != "first" {
 		t.Fatalf("%+v", r)
 	}
@@ -209,7 +209,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	f.pretend("a", journal.StageWork, nil) // a dead run of the first pool
 
-	f.Config.Run.Name, f.Config.Run.Options.Command = "second", []string{"sh", "-c", commits}
+	f.Config.Run.Pool, f.Config.Run.Options.Command = "second", []string{"sh", "-c", commits}
 	s := f.sweep(t.Context())
 	if r := f.only(s); r.Verdict.Outcome != journal.Succeeded || r.Attempt != 1 || r.Pool != "second" {
 		t.Errorf("%+v", s)

@@ -59,7 +59,7 @@ func openTenant(ctx context.Context, name, dir, state string, store journal.Stor
 	}
 	t.pool, err = pool.New(pool.Config{
 		Run: run.Config{
-			Name: name, Repo: repo, Store: store, Tracker: t.issues,
+			Pool: name, Repo: repo, Store: store, Tracker: t.issues,
 			Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", serviceAgent}},
 			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
 		},

@@ -274,8 +274,8 @@ func (s *sweep) list(ctx context.Context) error {
 			s.queue = append(s.queue, task{issue: t.Issue, follow: t.Follow})
 		}
 	}
-	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
-	s.ordered, s.capped = len(plan.After) > 0 || plan.Waits(journal.SkipOpen), plan.Waits(journal.SkipCap)
+	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.WaitingForRuns), plan.Cycles
+	s.ordered, s.capped = len(plan.WaitingForRuns) > 0 || plan.Waits(journal.SkipOpen), plan.Waits(journal.SkipCap)
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	} else {
@@ -283,7 +283,7 @@ func (s *sweep) list(ctx context.Context) error {
 	}
 	s.problems(plan.Problems)
 	if first {
-		found := len(s.queue) + len(plan.After)
+		found := len(s.queue) + len(plan.WaitingForRuns)
 		s.pool.emit(journal.Event{Kind: journal.EventSweep, Idle: found == 0, Text: fmt.Sprintf("%d to work, %d not", found, len(plan.Skipped))})
 		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}

@@ -54,7 +54,7 @@ func (b Board) Issues(running []pool.Running) []Issue {
 			out = append(out, Issue{Issue: i, State: state, Code: code, Reason: reason, Run: run})
 		}
 	}
-	known, later := slices.Clone(b.Work), slices.Concat(b.After, b.Skipped)
+	known, later := slices.Clone(b.Work), slices.Concat(b.WaitingForRuns, b.Skipped)
 	for _, r := range b.Review {
 		known = append(known, r.Issue)
 	}

@@ -342,7 +342,7 @@ func (p *project) takeDemand(exact bool) demand {
 	d := demand{limit: p.setup.Parallel}
 	if exact {
 		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
-		d.usable = p.parts.Pool.Demand()
+		d.usable = p.parts.Pool.MaxAtOnce()
 		if p.waited++; d.busy > 0 {
 			p.waited = 0
 		}

@@ -79,7 +79,7 @@ func (p *Planner) whyExcluded(i tracker.Issue) *journal.Skip {
 
 // answered returns the time of the latest comment that the issue's pushed runs have answered.
 func (v view) answered(ctx context.Context, key string) (time.Time, error) {
-	runs, err := journal.Runs(ctx, v.p.Run.Store, v.p.Run.Name, key)
+	runs, err := journal.Runs(ctx, v.p.Run.Store, v.p.Run.Pool, key)
 	return tally.Answered(runs, v.claims[key].Record), err
 }
 

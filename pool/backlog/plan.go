@@ -49,15 +49,15 @@ type Query struct {
 
 // Plan is what a sweep would do now.
 type Plan struct {
-	Work     []tracker.Issue   // in the order of their start, after the follow-ups
-	FollowUp []FollowUp        // ralph's own open requests that need another run
-	HandOver []FollowUp        // requests that have used up their rounds; a sweep hands them to a person
-	After    []Skipped         // issues that wait for runs with the same files or label
-	Later    []Skipped         // issues of Work that lost their place in the order to unmerged changes of the same files
-	Skipped  []Skipped         // every other open issue
-	Problems []tracker.Problem // parts of the backlog that could not be read
-	Cycles   []tracker.Cycle   // open issues that wait for each other
-	Merged   []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
+	Work           []tracker.Issue   // in the order of their start, after the follow-ups
+	FollowUp       []FollowUp        // ralph's own open requests that need another run
+	HandOver       []FollowUp        // requests that have used up their rounds; a sweep hands them to a person
+	WaitingForRuns []Skipped         // issues that wait for runs with the same files or label
+	Postponed      []Skipped         // issues of Work that lost their place in the order to unmerged changes of the same files
+	Skipped        []Skipped         // every other open issue
+	Problems       []tracker.Problem // parts of the backlog that could not be read
+	Cycles         []tracker.Cycle   // open issues that wait for each other
+	Merged         []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
 }
 
 // Skipped is an issue that is not worked, and the reason.
@@ -238,7 +238,7 @@ func (v view) load(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	runs, err := v.p.Run.Store.Find(ctx, journal.Query{Pool: v.p.Run.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
+	runs, err := v.p.Run.Store.Find(ctx, journal.Query{Pool: v.p.Run.Pool, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		v.last[r.Key] = r
 		v.tally[r.Key] = tally.Newest(r, worktree.ClaimRecord{})
@@ -257,7 +257,7 @@ func (v view) load(ctx context.Context, keys []string) error {
 
 // addFinished adds the record of a finished issue.
 func (v view) addFinished(ctx context.Context, key string, d worktree.ClaimRecord) error {
-	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Name, d.Run)
+	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Pool, d.Run)
 	v.finished[key], v.reportedHere[key] = d, known != nil && !known.Elsewhere
 	return err
 }
@@ -377,7 +377,7 @@ func (p *Planner) ReadNamed(ctx context.Context, key string) (tracker.Issue, err
 // Reviewed returns the part of the backlog that is in review; with keys, only these issues.
 func (p *Planner) Reviewed(keys []string) review.Backlog {
 	return review.Backlog{
-		Repo: p.Run.Repo, Tracker: p.Run.Tracker, Store: p.Run.Store, Pool: p.Run.Name, Labels: p.Run.Labels, Claims: p.Claims, Keys: keys,
+		Repo: p.Run.Repo, Tracker: p.Run.Tracker, Store: p.Run.Store, Pool: p.Run.Pool, Labels: p.Run.Labels, Claims: p.Claims, Keys: keys,
 		PickUp: p.Require[0],
 	}
 }

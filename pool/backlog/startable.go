@@ -103,12 +103,12 @@ func (p *Plan) applyDecision(d schedule.Decision, queue []tracker.Issue, v view,
 	}
 	for _, s := range d.Wait {
 		if s.Code == journal.SkipOverlap || s.Code == journal.SkipBusy {
-			p.After = append(p.After, skip(s))
+			p.WaitingForRuns = append(p.WaitingForRuns, skip(s))
 		} else {
 			p.Skipped = append(p.Skipped, skip(s))
 		}
 	}
 	for _, s := range d.Later {
-		p.Later = append(p.Later, skip(s))
+		p.Postponed = append(p.Postponed, skip(s))
 	}
 }

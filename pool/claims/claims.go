@@ -78,7 +78,7 @@ func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) err
 
 // Find returns the pool's run with this id, or nil.
 func (t *Taker) Find(ctx context.Context, id string) (*journal.Record, error) {
-	return journal.Lookup(ctx, t.Run.Store, t.Run.Name, id)
+	return journal.Lookup(ctx, t.Run.Store, t.Run.Pool, id)
 }
 
 // FinishReport finishes the report of another host's dead run from the record on its claim. It reports whether there was one; then

@@ -102,7 +102,7 @@ func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c track
 		return nil, err
 	}
 	state := claims[c.Key]
-	runs, err := journal.Runs(ctx, h.Run.Store, h.Run.Name, c.Key)
+	runs, err := journal.Runs(ctx, h.Run.Store, h.Run.Pool, c.Key)
 	if err = cmp.Or(err, state.Err); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (h *Handler) stopRun(ctx context.Context, c tracker.Command, on bool) (*tra
 // Requeue carries out a command, not given on the tracker, to work an issue again.
 func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	issue, unread := h.Planner.ReadNamed(ctx, c.Key)
-	runs, lost := journal.Runs(ctx, h.Run.Store, h.Run.Name, c.Key)
+	runs, lost := journal.Runs(ctx, h.Run.Store, h.Run.Pool, c.Key)
 	claims, err := h.Taker.Claims(ctx)
 	if err := cmp.Or(unread, lost, err); err != nil {
 		return err

@@ -270,7 +270,7 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 	after, cancel := workspace.WithExtraTime(ctx)
 	defer cancel()
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
-		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
+		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Pool, Kind: kind, Open: true})
 		if err != nil {
 			return err
 		}
@@ -289,7 +289,7 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", err)
 				continue
 			}
-			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
+			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Pool, Run: rec.ID})
 			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // another process was faster
 				if err := claim.Release(after); err != nil {
 					return err

@@ -67,7 +67,7 @@ func New(c Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
+	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Pool)
 	state := c.Repo.StateDir()
 	spaces := &workspace.Config{
 		Repo: c.Repo, Agents: c.Agents(), Reviewer: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options},
@@ -90,10 +90,10 @@ func New(c Config) (*Runner, error) {
 		watcher:   &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
 	}
 	r.admission = &admission.Desk{
-		Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
+		Store: c.Store, Pool: c.Pool, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
 		Dead: r.Dead, Lock: filepath.Join(state, "locks", "admission"),
 	}
-	r.events = &events.Source{Pool: c.Name, Secrets: c.Secrets, Emit: c.Emit}
+	r.events = &events.Source{Pool: c.Pool, Secrets: c.Secrets, Emit: c.Emit}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.trees = &tree.Maker{Config: &r.c, Spaces: spaces}
 	r.checkRequest.Store(new(make(chan struct{})))
@@ -161,7 +161,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	id := journal.NewID(now)
 	rec := journal.Record{
 		Run: journal.Run{
-			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,
+			ID: id, Kind: kind, Pool: r.c.Pool, Key: key, Attempt: 1, Host: r.host,
 			Sandbox: r.c.Sandboxes.Name(), Started: now, Dir: r.Folder(key, id),
 			Settings: journal.Settings{
 				Publish: r.c.Publish, Weaker: r.c.Sandboxes.Capabilities().Weakness(), Limits: r.c.Retry,

@@ -80,7 +80,7 @@ func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []back
 		p.Log.Debug("no look at the backlog", "error", err)
 		return nil
 	}
-	list = plan.After
+	list = plan.WaitingForRuns
 	for _, s := range plan.Skipped {
 		if s.Skip.Code == journal.SkipUnmerged || s.Skip.Code == journal.SkipOpen {
 			list = append(list, s)

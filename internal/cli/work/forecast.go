@@ -37,7 +37,7 @@ func expected(ctx context.Context, c run.Config, issues int) (*forecastData, err
 	if len(chain) == 0 || issues == 0 {
 		return nil, nil //nolint:nilnil // nothing to say
 	}
-	runs, err := c.Store.Find(ctx, journal.Query{Pool: c.Name, Kind: journal.KindIssue, Since: time.Now().Add(-forecastFrom)})
+	runs, err := c.Store.Find(ctx, journal.Query{Pool: c.Pool, Kind: journal.KindIssue, Since: time.Now().Add(-forecastFrom)})
 	return forecast(runs, chain[0].Choice(), issues), err
 }
 

@@ -52,8 +52,8 @@ func planJSON(p backlog.Plan, parked []journal.Parked) PlanData {
 	return PlanData{
 		Parked:   parked,
 		Work:     issues(p.Work),
-		After:    look.Skips(p.After),
-		Later:    look.Skips(p.Later),
+		After:    look.Skips(p.WaitingForRuns),
+		Later:    look.Skips(p.Postponed),
 		Skipped:  look.Skips(p.Skipped),
 		Merged:   issues(p.Merged),
 		Problems: problems(p.Problems),

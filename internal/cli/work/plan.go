@@ -50,7 +50,7 @@ func (s *sweep) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	expected, err := expected(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	expected, err := expected(ctx, c, len(plan.Work)+len(plan.WaitingForRuns)+len(plan.FollowUp))
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (s *sweep) plan(ctx context.Context) error {
 		a.UI.Printf("%s", order)
 		issueTable(a, plan.Work, view, true)
 	}
-	leftFor(a, "Would work after others:", "WAITS", plan.After, view)
-	leftFor(a, "Would work later than their order:", "BEHIND OTHERS", plan.Later, view)
+	leftFor(a, "Would work after others:", "WAITS", plan.WaitingForRuns, view)
+	leftFor(a, "Would work later than their order:", "BEHIND OTHERS", plan.Postponed, view)
 	if len(plan.Merged) > 0 {
 		a.UI.Printf("\nWould close first, because their branches are merged:\n")
 		issueTable(a, plan.Merged, view, false)

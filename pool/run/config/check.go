@@ -81,8 +81,8 @@ func (c Config) wrong() (list []error) {
 		}
 	}
 	list = append(list, c.oddNames()...)
-	if strings.ContainsFunc(c.Name, unicode.IsControl) {
-		say("Name %q has control characters", c.Name)
+	if strings.ContainsFunc(c.Pool, unicode.IsControl) {
+		say("Name %q has control characters", c.Pool)
 	}
 	return list
 }

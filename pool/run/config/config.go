@@ -39,7 +39,7 @@ type Config struct {
 	Agent            agents.Agent
 	Sandboxes        sandboxes.Provider
 	EarlierProviders sandboxes.Registry // providers that end what earlier runs have left, by the name of the run's provider; default: Sandboxes
-	Name             string             // namespace of records in the store; default: the empty one
+	Pool             string             // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
 	Fallback  agents.Chain    // agents that continue, in this order, when Agent is unavailable; default: none

@@ -60,7 +60,7 @@ func TestValidate(t *testing.T) {
 		"Env: entry 1":                     func(c *config.Config) { c.Env = []string{"A"} },
 		`Copy: "/etc/passwd"`:              func(c *config.Config) { c.Copy = []string{"/etc/passwd"} },
 		`SetupInputs: "../x"`:              func(c *config.Config) { c.SetupInputs = []string{"a", "../x"} },
-		`Name "a/b\nc"`:                    func(c *config.Config) { c.Name = "a/b\nc" },
+		`Name "a/b\nc"`:                    func(c *config.Config) { c.Pool = "a/b\nc" },
 	} {
 		changed := c
 		change(&changed)

@@ -122,7 +122,7 @@ func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktre
 
 // endEarlier ends processes that earlier runs may have left in a kept worktree.
 func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tree) error {
-	runs, err := m.Config.Store.Find(ctx, journal.Query{Pool: m.Config.Name, Key: run.Key})
+	runs, err := m.Config.Store.Find(ctx, journal.Query{Pool: m.Config.Pool, Key: run.Key})
 	for _, r := range runs {
 		left := r.SandboxMayRun && r.Tree == t.Dir()
 		if r.ID == run.ID || !left && !r.Ended.IsZero() {
