@@ -25,7 +25,7 @@ func TestMergeDuringARebase(t *testing.T) {
 	f.onStage(journal.StagePublish, func(journal.Record) { f.rebase() })
 	at := f.git(f.repo, "rev-parse", "main")
 	r, err := f.pool().Work(t.Context(), "a")
-	const why = "the rebase of branch main has not ended in "
+	const why = "a rebase of branch main is in progress in "
 	if r.Deferred == nil || !strings.HasPrefix(err.Error(), "stage publish is left to the next sweep: ") || !strings.Contains(err.Error(), why) {
 		t.Errorf("%+v, %v", r, err)
 	}

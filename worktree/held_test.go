@@ -37,7 +37,7 @@ func TestMergeDuringARebase(t *testing.T) {
 				}
 				for range 2 {
 					_, err := f.repo.Merge(t.Context(), base, tip, "m")
-					want := "the " + c.op + " of branch main has not ended in " + dir + "; end it with: git " + c.op
+					want := "a " + c.op + " of branch main is in progress in " + dir + "; end it with: git " + c.op
 					if !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v, want %s", err, want)
 					}
@@ -61,7 +61,7 @@ func TestImportIntoABranchThatIsCheckedOut(t *testing.T) {
 	for name, c := range map[string]struct{ begin, end, state string }{
 		"switch":          {"git switch -q ralph/1", "git switch -q main", "is checked out in "},
 		"linked worktree": {"git worktree add -q ../side ralph/1", "git worktree remove ../side", "is checked out in "},
-		"rebase":          {"git worktree add -q ../side ralph/1; cd ../side; git -c sequence.editor='sed -i 1s/pick/edit/' rebase -q -i main", "git worktree remove ../side", "has not ended in "},
+		"rebase":          {"git worktree add -q ../side ralph/1; cd ../side; git -c sequence.editor='sed -i 1s/pick/edit/' rebase -q -i main", "git worktree remove ../side", "is in progress in "},
 	} {
 		for _, nextRun := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

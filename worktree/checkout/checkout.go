@@ -46,7 +46,7 @@ func (e *HeldError) Error() string {
 	if e.Operation == "" {
 		return fmt.Sprintf("branch %s is checked out in %s; free it with: git -C %s switch --detach", e.Branch, e.Dir, git.Quote(e.Dir))
 	}
-	return fmt.Sprintf("the %s of branch %s %s in %s; end it with: %s", e.Operation, e.Branch, operation.ErrUnfinished, e.Dir, e.Operation.End())
+	return fmt.Sprintf("a %s of branch %s is in progress in %s; end it with: %s", e.Operation, e.Branch, e.Dir, e.Operation.End())
 }
 
 // Unwrap returns operation.ErrUnfinished for an operation.
