@@ -23,7 +23,7 @@ func Read[T any](line []byte) (T, error) {
 	return v, nil
 }
 
-// Stream is the common part of line decoders. A decoder embeds it, sets Program, Resumes and Refusals at the start and the other
+// Stream is the common part of line decoders. A decoder embeds it, sets Program, IsSessionID and Refusals at the start and the other
 // exported fields while it decodes, calls Decode and Begin for its lines, and Report at the end.
 type Stream struct {
 	Program     string               // display name

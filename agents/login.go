@@ -72,7 +72,7 @@ type Service struct {
 	// Named is set if the user set Upstream in the environment: it may be on this host or a private network, and use http.
 	Named bool
 
-	// Env and Account are for Point: the variable for the placeholder, and Token.Account.
+	// Env and Account are for ProxySettings: the variable for the placeholder, and Token.Account.
 	Env, Account string
 }
 
@@ -159,7 +159,7 @@ func (u User) variable(name string) string {
 }
 
 // Conceal returns the environment without the credentials of the built-in agents and those in the chain, and without the addresses
-// that Point sets.
+// that ProxySettings sets.
 func Conceal(env []string, c Chain) []string {
 	all := Builtin()
 	for _, l := range c {

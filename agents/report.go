@@ -143,7 +143,7 @@ func (c Class) Fatal() bool {
 // Failure is the reason why an agent failed.
 type Failure struct {
 	Class   Class  `json:"class"`
-	Message string `json:"message"` // one line for people; see Fail
+	Message string `json:"message"` // one line for people; see NewFailure
 	// ResetAt is the end of a rate limit; zero if the CLI does not say.
 	ResetAt time.Time `json:"reset_at,omitzero"`
 }

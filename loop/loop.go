@@ -113,7 +113,7 @@ type Meter interface {
 // MeteredRequests describes the requests that went through a Meter.
 type MeteredRequests struct {
 	Answered       bool  // at least one request has ended, or its answer has begun
-	UsedNothing    bool  // Answers, all requests have ended, and each was refused or reached no service: nothing was used
+	UsedNothing    bool  // Answered, all requests have ended, and each was refused or reached no service: nothing was used
 	Unpriced       bool  // the prices of some models are unknown, so that the cost in Used lacks them
 	LargestRequest int64 // tokens of the largest request with its answer
 }

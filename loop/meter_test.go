@@ -19,7 +19,7 @@ type fakeMeter struct {
 	used         agents.Usage
 	full         error
 	passed       MeteredRequests
-	checkedUsage agents.Usage // last usage passed to Full
+	checkedUsage agents.Usage // last usage passed to SharedLimitError
 }
 
 func (c *fakeMeter) SharedLimitError(_ context.Context, used agents.Usage) error {

@@ -24,7 +24,7 @@ func TestPartsThatAreNilAreRefused(t *testing.T) {
 		"Sandboxes":         func(c *pool.Config) { c.Run.Sandboxes = (*sandboxes.None)(nil) },
 		"Run.Tracker":       func(c *pool.Config) { c.Run.Tracker = (*local.Tracker)(nil) },
 		"Run.Agent":         func(c *pool.Config) { c.Run.Agent = (*pointerAgent)(nil) },
-		"Next[0].Agent":     func(c *pool.Config) { c.Run.Fallback = agents.Chain{{Agent: (*pointerAgent)(nil)}} },
+		"Fallback[0].Agent": func(c *pool.Config) { c.Run.Fallback = agents.Chain{{Agent: (*pointerAgent)(nil)}} },
 		"Attempts[0].Agent": func(c *pool.Config) { c.Run.Attempts = agents.Chain{{Agent: (*pointerAgent)(nil)}} },
 		"Review.Agent":      func(c *pool.Config) { c.Run.Review.Agent = (*pointerAgent)(nil) },
 		"Claims":            func(c *pool.Config) { c.Claims = (*worktree.Repo)(nil) },

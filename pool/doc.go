@@ -11,7 +11,7 @@
 // Three things end a pool, each more quickly than the one before: [Pool.Drain], the end of a sweep's context, and [Worker.Kill].
 // [Worker.Stop] ends one run. The next sweep recovers the runs that a crash has cut off.
 //
-// Several backlogs of one repository need separate names, in the Run.Name of their Config and in the Namespace of their
+// Several backlogs of one repository need separate names, in the Run.Pool of their Config and in the Namespace of their
 // worktree.Options.
 //
 // Stability: packages below internal/ may change with any release. The other packages follow semantic versions from v1 on; before

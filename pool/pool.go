@@ -88,7 +88,7 @@ func (c Config) validate() error {
 type Pool struct {
 	*Worker
 	wakes   atomic.Int64    // number of calls of Wake
-	again   atomic.Int64    // see SetAgain
+	again   atomic.Int64    // see SetRetryDelay
 	drained context.Context //nolint:containedctx // ends with Drain
 	drain   context.CancelCauseFunc
 

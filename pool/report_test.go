@@ -209,7 +209,7 @@ type requestRecorder struct {
 	*forge
 	last    tracker.Request
 	refused string // head commit of the request that was closed
-	asked   string // base of the last call of Refused
+	asked   string // base of the last call of RejectedHead
 }
 
 func (r *requestRecorder) RejectedHead(_ context.Context, _, base string) (commit, url string, err error) {

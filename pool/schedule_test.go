@@ -272,7 +272,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	f = newFixture(t, commits)
 	f.Config.Run.Fallback, f.Config.Run.Labels.InReview, f.Config.Exclude = agents.Chain{{}}, "No-Human", []string{"no-human"}
 	_, err = pool.New(f.Config)
-	for _, want := range []string{"Next[0].Agent", "Labels.InReview", "Require and Exclude both have"} {
+	for _, want := range []string{"Fallback[0].Agent", "Labels.InReview", "Require and Exclude both have"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}

@@ -33,7 +33,7 @@ type Summary struct {
 	Unavailable error
 	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is available; zero: unknown
 	Parked      []journal.Parked // agents that were unavailable when the sweep ended
-	// Parallel is how many issues could run at once when the sweep ended, fewer than Most after refusals of a model service.
+	// Parallel is how many issues could run at once when the sweep ended, fewer than MaxParallel after refusals of a model service.
 	Parallel, MaxParallel int
 	Interrupted           bool // ctx, Drain or Kill stopped the sweep, whether issues are left or not
 }

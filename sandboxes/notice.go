@@ -27,7 +27,7 @@ const (
 	AddressRefused Cause = "address-refused" // Host resolves to an address that only a rule for private addresses allows
 )
 
-// Noticef formats a notice with a zero About.
+// Noticef formats a notice with a zero Subject.
 func Noticef(format string, args ...any) Notice { return Notice{Text: fmt.Sprintf(format, args...)} }
 
 // MemoryNotice reports how many processes were killed at the sandbox's memory limit, in bytes.

@@ -41,7 +41,7 @@ type UnapprovedError struct {
 
 // CheckLabelledText returns nil if the text of i is the text at the time of the label, or newer. If the label was set after i was
 // read, its author may have seen another text. Since the tracker's time of the last change can be older than the
-// label although the text is the same, AsLabelled then calls again to read the issue anew, and compares the texts.
+// label although the text is the same, CheckLabelledText then calls again to read the issue anew, and compares the texts.
 func CheckLabelledText(i Issue, set time.Time, label string, again func() (Issue, error)) error {
 	if !i.Updated.Before(set) {
 		return nil

@@ -120,7 +120,7 @@ const (
 	Fail Severity = "fail"
 )
 
-// FindingLabels is the What of a finding about labels, which Inspector.CreateLabels fixes.
+// FindingLabels is the Subject of a finding about labels, which Inspector.CreateLabels fixes.
 const FindingLabels = "labels"
 
 // Finding is one result of an inspection, good or bad.

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// Remove deletes the worktree, but no refs. After a call of Sandbox it fails with ErrKept until everything is imported. It
+// Remove deletes the worktree, but no refs. After a call of Sandbox it fails with ErrUnsaved until everything is imported. It
 // moves a tree whose imports keep failing to a folder that ralph never deletes, and returns an [*SetAsideError] that names
 // this folder. It succeeds for a tree that is half made, half removed or gone.
 func (t *Tree) Remove(ctx context.Context) error {

@@ -66,7 +66,7 @@ func (o *outage) justOver() bool {
 // ErrUnavailable means that the database does not answer or accepts no writes.
 var ErrUnavailable = fmt.Errorf("%w; no new runs start until it is back", journal.ErrUnavailable)
 
-// PauseReason returns why this machine starts no runs of the project now, for example ErrAway, or nil. It does not block.
+// PauseReason returns why this machine starts no runs of the project now, for example ErrUnavailable, or nil. It does not block.
 func (f *Fleet) PauseReason(project string) error {
 	if f.outage.isKnown() {
 		return ErrUnavailable

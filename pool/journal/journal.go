@@ -154,7 +154,7 @@ type Run struct {
 	// After is the final run before this one, if a person has started the issue again. AfterOutcome is its outcome.
 	After        string  `json:"after,omitempty"`
 	AfterOutcome Outcome `json:"after_outcome,omitempty"`
-	// ExcludedCommit is a commit that the run must not continue from, and Anew the reason. Both are empty if the run continued.
+	// ExcludedCommit is a commit that the run must not continue from, and RestartReason the reason. Both are empty if the run continued.
 	ExcludedCommit string `json:"without,omitempty"`
 	// FormerBase is the commit of the base on which the issue's last run had built its commits; empty: unknown, or none.
 	FormerBase    string `json:"former_base,omitempty"`
@@ -278,7 +278,7 @@ type Watch struct {
 	Focused    int `json:"tests_focused,omitempty"`
 	Assertions int `json:"assertions_removed,omitempty"`
 
-	Base       *Verification `json:"base_checks,omitempty"` // the gate with the earlier content of these files; nil: no such change, or Unrun
+	Base       *Verification `json:"base_checks,omitempty"` // the gate with the earlier content of these files; nil: no such change, or GateNotRun
 	Canaries   []Canary      `json:"canaries,omitempty"`
 	Unnoticed  string        `json:"unnoticed,omitempty"` // path of a canary that the gate also ignores on the base
 	GateNotRun bool          `json:"unrun,omitempty"`     // the changes were only read: no gate ran for Base and Canaries

@@ -43,8 +43,8 @@ const (
 	SkipStopped    SkipCode = "stopped"     // ralph was stopped
 	SkipAsked      SkipCode = "asked"       // a person stopped it before its run began
 	SkipCap        SkipCode = "cap"         // a cap of the project is used up until Until; Detail: the cap and the use
-	SkipOverlap    SkipCode = "overlap"     // For comes first, and is likely to change the same file; Detail: the file's path
-	SkipUnmerged   SkipCode = "unmerged"    // the change of For is not merged yet; Detail: the path of a file that both change
+	SkipOverlap    SkipCode = "overlap"     // WaitsFor comes first, and is likely to change the same file; Detail: the file's path
+	SkipUnmerged   SkipCode = "unmerged"    // the change of WaitsFor is not merged yet; Detail: the path of a file that both change
 	SkipOpen       SkipCode = "open"        // the maximum number of requests is open; Detail: the numbers
 	SkipBusy       SkipCode = "busy"        // the maximum number of issues with one of its labels is being worked; Detail: the label and the numbers
 	SkipHeld       SkipCode = "held"        // a checkout of the user's has its branch; Detail: where, and what frees it

@@ -25,7 +25,7 @@ func TestStatementOfTests(t *testing.T) {
 	good, vacuous := run(journal.TestsNotBuilt, journal.TestsPassed), run(journal.TestsPassed, "")
 	for name, c := range map[string]struct {
 		tests *journal.Retest
-		says  string // a line of Says or Leaves
+		says  string // a line of Summary or Limitations
 		fails string // why the statement contradicts itself
 		holds bool   // it has a claim that holds
 	}{

@@ -27,7 +27,7 @@ type execution struct {
 	r    *Runner
 	c    *Config
 	task Task
-	run  journal.Run // does not change, except for what Prepare chooses: Base, Without and Anew
+	run  journal.Run // does not change, except for what Prepare chooses: Base, ExcludedCommit and RestartReason
 	log  *slog.Logger
 
 	stop   *stopping.Stopping

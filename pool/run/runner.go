@@ -38,7 +38,7 @@ type Runner struct {
 	policy       publish.Policy
 	opened       atomic.Bool // a sandbox has opened, so a later failure affects only its own run
 	events       *events.Source
-	checkRequest atomic.Pointer[chan struct{}] // closed by the next Look
+	checkRequest atomic.Pointer[chan struct{}] // closed by the next CheckIssues
 
 	admission *admission.Desk
 	lot       *parking.Lot
@@ -125,10 +125,10 @@ type Task struct {
 	Observe        func(loop.Event) // every event of the loop
 	Stream         func(name string) (io.WriteCloser, error)
 
-	// LastRuns ends when no more runs begin. This run continues, but waits no longer than LastWait for a remote; nil: never.
+	// LastRuns ends when no more runs begin. This run continues, but waits no longer than ShutdownWait for a remote; nil: never.
 	LastRuns context.Context
 
-	// StopContext and Urgent end the run early, like the context of Do; nil: never. Their causes are the reason.
+	// StopContext and KillContext end the run early, like the context of Do; nil: never. Their causes are the reason.
 	StopContext context.Context // ends when the run should end soon, for example at a service's shutdown
 	KillContext context.Context // ends when processes in the sandbox are to be killed; later steps have as much time as in any other run
 }
@@ -183,7 +183,7 @@ func (r *Runner) checks() journal.Checks {
 }
 
 // Do takes the run from its record's stage to its end. When ctx ends, Do kills everything, but still imports commits. When
-// task.Soft ends, Do asks the agent to end. Errors become facts of the record.
+// task.StopContext ends, Do asks the agent to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
 	stop, ctx, free := stopping.New(ctx, stopping.Config{
 		Soft: task.StopContext, Urgent: task.KillContext, Early: task.LastRuns, Grace: r.c.StopGrace, LastWait: r.c.ShutdownWait,

@@ -15,8 +15,8 @@ import (
 
 const (
 	stopPoll       = 500 * time.Millisecond // interval of polling for a request to stop
-	briefCheckTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after Look
-	minCheckGap    = 10 * time.Second       // minimum time between looks after Look: on a forge ralph's own changes cause some, too
+	briefCheckTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after CheckIssues
+	minCheckGap    = 10 * time.Second       // minimum time between looks after CheckIssues: on a forge ralph's own changes cause some, too
 )
 
 // watched has what the watcher has found out about the issue and shown on it.
@@ -54,7 +54,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 // CheckIssues makes all runs in progress look at their issues soon.
 func (r *Runner) CheckIssues() { close(*r.checkRequest.Swap(new(make(chan struct{})))) }
 
-// watchIssue checks the issue and requests to stop. The next Look closes look.
+// watchIssue checks the issue and requests to stop. The next call of CheckIssues closes checkNow.
 func (x *execution) watchIssue(ctx context.Context, checkNow *chan struct{}) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()

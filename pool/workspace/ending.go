@@ -61,7 +61,7 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// WithRemoteGrace is Within for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
+// WithRemoteGrace is WithGrace for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
 // its end counts as an outage.
 func WithRemoteGrace(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
@@ -99,7 +99,7 @@ func WithExtraTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return WithGrace(context.WithoutCancel(ctx), ctx.Done(), briefLimit)
 }
 
-// WithReleaseTime is Outlasting for a call whose caller has stopped waiting: the context also ends a moment after soft.
+// WithReleaseTime is WithExtraTime for a call whose caller has stopped waiting: the context also ends a moment after soft.
 func WithReleaseTime(soft, ctx context.Context) (context.Context, context.CancelFunc) {
 	outlasting, cancel := WithExtraTime(ctx)
 	limited, free := WithGrace(outlasting, soft.Done(), briefLimit)

@@ -141,7 +141,7 @@ func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) 
 	return err
 }
 
-// placeSaved fills in On and Stale.
+// placeSaved fills in ContainedIn and Stale.
 func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
 	if b.Name == "" && b.Tip != "" && !b.Merged {
 		out, err := l.Git.Output(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)

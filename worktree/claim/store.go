@@ -167,7 +167,7 @@ func (s *Store) hasStopped(h Holder) bool {
 		if !s.alive(h.PID, h.Started) {
 			return true
 		}
-		if h.ExpiresUptime > 0 { // without Until, only Expires can show that the holder hangs
+		if h.ExpiresUptime > 0 { // without it, only Expires can show that the holder hangs
 			// Use the uptime: after a sleep of the machine, or after a change of its clock, the holder has had no time to
 			// renew.
 			return s.uptime() > h.ExpiresUptime || h.ExpiresUptime > s.uptime()+2*MaxTTL

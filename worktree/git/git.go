@@ -35,7 +35,7 @@ const (
 	commandTime = TransferTime + 10*time.Minute
 )
 
-// Runner runs git in one folder with one environment. It is a value: With, In, Pin, Within and WithAuth return copies.
+// Runner runs git in one folder with one environment. It is a value: With, WithDir, Pin, WithTimeout and WithAuth return copies.
 type Runner struct {
 	env          []string // the complete environment
 	dir          string   // working directory; a folder that no agent can write

@@ -105,7 +105,7 @@ func (e *MovedError) Unwrap() error { return ErrMoved }
 
 // Push moves refs on the remote within the time limit, all or none, each from exactly Old to New. It may be repeated
 // because of Old; a ref that is already at New stays. It fails with [*MovedError] for the last ref that has moved,
-// [*BlockedError], ErrApart, [ErrDeclined] or ErrRemote, or with [ErrStale] for a ref that was temporarily at another
+// [*BlockedError], [ErrNotAtomic], [ErrDeclined] or ErrRemote, or with [ErrStale] for a ref that was temporarily at another
 // commit.
 func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
 	err := g.push(ctx, limit, remote, moves)

@@ -101,7 +101,7 @@ func (r Repo) expectTip(ctx context.Context, b record.Base, expected ...string) 
 	return at, nil
 }
 
-// Check fails if Into would refuse because of a checkout that has the branch.
+// Check fails if MergeInto would refuse because of a checkout that has the branch.
 func (r Repo) Check(ctx context.Context, b record.Base) error {
 	if _, err := r.checkoutOf(ctx, b.Ref); err != nil {
 		return fmt.Errorf("merge into %s: %w", b.Name, err)

@@ -27,7 +27,7 @@ func (c Config) wrong() (list []error) {
 	least("Reconcile", c.Reconcile > 0, "be more than 0")
 	least("ProgressReport", c.ProgressReport > 0, "be more than 0")
 	least("StopGrace", c.StopGrace >= 0, "not be negative")
-	least("LastWait", c.ShutdownWait >= 0, "not be negative")
+	least("ShutdownWait", c.ShutdownWait >= 0, "not be negative")
 	least("Retry.BackoffMax", c.Retry.BackoffMax >= 0, "not be negative")
 	budgets := map[string]loop.Budget{
 		"Budget": c.Budget, "PerRun": c.PerRun, "Iteration": c.Iteration, "Estimate": c.Estimate, "Caps.Day": c.Caps.Day, "Caps.Month": c.Caps.Month,
@@ -82,7 +82,7 @@ func (c Config) wrong() (list []error) {
 	}
 	list = append(list, c.oddNames()...)
 	if strings.ContainsFunc(c.Pool, unicode.IsControl) {
-		say("Name %q has control characters", c.Pool)
+		say("Pool %q has control characters", c.Pool)
 	}
 	return list
 }

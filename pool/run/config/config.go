@@ -100,7 +100,7 @@ type Config struct {
 	// Emit receives every event, from many goroutines. It must not block. Default: none.
 	Emit func(journal.Event)
 	// OnEnd receives the last event of each run, from many goroutines, before the run is stored as ended. The run waits for it.
-	// If this process dies in between, the next one calls Ending again. Default: none.
+	// If this process dies in between, the next one calls OnEnd again. Default: none.
 	OnEnd func(journal.Event)
 	// MinFree is the number of bytes that must stay free on the disk of the state folder, where it ends the run that fills the
 	// disk, and on the disk of the git directory. 0 or less: no limit. A pool sets its own value.

@@ -26,7 +26,7 @@ func (c Config) Missing() error {
 	need(IsSet(c.Sandboxes), "Sandboxes")
 	need(c.Review.Agent == nil || IsSet(c.Review.Agent), "Review.Agent")
 	for n, l := range c.Fallback {
-		need(IsSet(l.Agent), fmt.Sprintf("Next[%d].Agent", n))
+		need(IsSet(l.Agent), fmt.Sprintf("Fallback[%d].Agent", n))
 	}
 	for n, l := range c.Attempts {
 		need(IsSet(l.Agent), fmt.Sprintf("Attempts[%d].Agent", n))

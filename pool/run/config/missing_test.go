@@ -18,7 +18,7 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Fallback, c.Attempts, c.Store = agents.Chain{{Agent: agents.Codex{}}, {}}, agents.Chain{{}}, nil
-	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo, Store, Next[1].Agent, Attempts[0].Agent" {
+	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo, Store, Fallback[1].Agent, Attempts[0].Agent" {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (c Config) oddNames() (list []error) {
 	}
 	agent("Agent", c.Agent)
 	for n, l := range c.Fallback {
-		agent(fmt.Sprintf("Next[%d].Agent", n), l.Agent)
+		agent(fmt.Sprintf("Fallback[%d].Agent", n), l.Agent)
 	}
 	for n, l := range c.Attempts {
 		agent(fmt.Sprintf("Attempts[%d].Agent", n), l.Agent)
