@@ -30,12 +30,15 @@ type owner struct {
 // ErrFolder means that the state folder cannot be made or written.
 var ErrFolder = errors.New("state folder")
 
+// ErrInCheckout means that a state folder would be in the checkout, and that git does not ignore it.
+var ErrInCheckout = errors.New("git does not ignore it")
+
 // ownerFile is the file in a state folder with the mark and the path of its repository.
 const ownerFile = "repository"
 
 // Find returns the repository's state folder below root, and makes it if needed. All checkouts of a repository share it. A
 // copy of a repository, or a new one at the same path, gets another folder. A repository that was moved keeps its folder.
-// So does one with refs of ralph's that has lost its mark.
+// So does one with refs of ralph's that has lost its mark. Find makes no folder that Open refuses with ErrInCheckout.
 func Find(ctx context.Context, root string, p git.Location) (string, error) {
 	all := owners(root)
 	mark, err := readMark(p.Common)
@@ -60,28 +63,22 @@ func Find(ctx context.Context, root string, p git.Location) (string, error) {
 			break
 		}
 	}
+	if _, err := place(ctx, self.state, p); err != nil {
+		return "", err
+	}
 	return self.state, self.save()
 }
 
 // Open makes a state folder for the repository, with subfolders, and returns its path with links resolved, as git prints
-// it. It refuses a folder that belongs to another repository: the two would end each other's runs. It also refuses a folder in
-// the checkout that git does not ignore.
+// it. It refuses a folder that belongs to another repository: the two would end each other's runs. It refuses a folder
+// in the checkout with ErrInCheckout, unless git ignores it.
 func Open(ctx context.Context, dir string, p git.Location, folders ...string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
+	dir, err := place(ctx, dir, p)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrFolder, err)
+		return "", err
 	}
-	if shown, err := isUntracked(ctx, dir, p); err != nil {
-		return "", fmt.Errorf("state folder %s: %w", dir, err)
-	} else if shown {
-		return "", fmt.Errorf("state folder %s is in the checkout %s, where git clean deletes it; choose a folder elsewhere, or make git ignore it",
-			dir, p.Top)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	if err := setOwner(ctx, dir, p); err != nil {
 		return "", err
@@ -92,6 +89,33 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 		}
 	}
 	return dir, nil
+}
+
+// place returns the path of a state folder, which need not exist, with links resolved. It fails with ErrInCheckout.
+func place(ctx context.Context, dir string, p git.Location) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = resolved(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	if shown, err := isUntracked(ctx, dir, p); err != nil {
+		return "", fmt.Errorf("state folder %s: %w", dir, err)
+	} else if shown {
+		return "", fmt.Errorf("state folder %s is in the checkout %s, and %w: git clean would delete it", dir, p.Top, ErrInCheckout)
+	}
+	return dir, nil
+}
+
+// resolved resolves the links in the existing part of a path.
+func resolved(path string) (string, error) {
+	at, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+		return at, err
+	}
+	parent, err := resolved(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
 }
 
 // isUntracked reports whether the files of a state folder are untracked files of the checkout, which git status shows.

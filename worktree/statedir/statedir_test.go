@@ -2,11 +2,11 @@ package statedir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -198,10 +198,15 @@ func TestOpenInTheCheckout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			_, foundErr := Find(t.Context(), filepath.Join(f.dir, c.state), p)
 			_, err = Open(t.Context(), filepath.Join(f.dir, c.state), p, "locks")
-			want := "state folder " + filepath.Join(f.dir, "project", "state") + " is in the checkout"
-			if refused := err != nil && strings.HasPrefix(err.Error(), want); refused != c.refused || err != nil && !refused {
-				t.Errorf("%v", err)
+			for _, err := range []error{foundErr, err} {
+				if refused := errors.Is(err, ErrInCheckout); refused != c.refused || err != nil && !refused {
+					t.Errorf("%v", err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(f.dir, c.state)); errors.Is(err, fs.ErrNotExist) != c.refused {
+				t.Errorf("the folder: %v", err)
 			}
 		})
 	}

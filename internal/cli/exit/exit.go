@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
 // The exit statuses. They are documented in the help.
@@ -87,7 +89,8 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	case errors.As(err, &invalid):
 		return &Problem{Status: Usage, Message: invalid.Error(), Problems: invalid}
 	}
-	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnfinished) || errors.Is(err, git.ErrNoRemote) || errors.Is(err, worktree.ErrNoBase) {
+	wrong := []error{worktree.ErrUnfinished, worktree.ErrNoBase, git.ErrNoRemote, statedir.ErrInCheckout}
+	if errors.As(err, &untrusted) || slices.ContainsFunc(wrong, func(is error) bool { return errors.Is(err, is) }) {
 		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.For(err)}
 	}
 	if errors.Is(err, local.ErrNoFolder) {

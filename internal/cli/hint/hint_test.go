@@ -59,6 +59,7 @@ func TestUnwritable(t *testing.T) {
 		want string
 	}{
 		"state folder":           {fmt.Errorf("%w: %w", statedir.ErrFolder, at("mkdir", "/proc/x", unix.EACCES)), "state-dir"},
+		"in the checkout":        {fmt.Errorf("state folder x: %w", statedir.ErrInCheckout), "state-dir"},
 		"read-only state folder": {fmt.Errorf("%w: %w", statedir.ErrFolder, unix.EROFS), "state-dir"},
 		"rights":                 {fmt.Errorf("claim x: %w", at("mkdir", "/proc/no/x", unix.EACCES)), "ls -ld /proc"},
 		"read-only":              {at("open", "/proc/x", unix.EROFS), "read-only"},

@@ -11,10 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
-// unwritable returns the hint for a place where ralph may not write, or "".
+// unwritable returns the hint for a place where ralph may not or does not write, or "".
 func unwritable(err error) string {
 	if errors.Is(err, statedir.ErrFolder) {
 		return "make it writable for your user, or choose another folder with state-dir or XDG_STATE_HOME"
+	}
+	if errors.Is(err, statedir.ErrInCheckout) {
+		return "choose a folder elsewhere with state-dir or XDG_STATE_HOME, or make git ignore this one"
 	}
 	if errors.Is(err, unix.EROFS) {
 		return "the file system is read-only; mount it for writing, or work in a clone elsewhere"
