@@ -168,11 +168,16 @@ func (v *View) ended(e journal.Event) {
 	if e.Outcome == journal.Failed || e.Outcome == journal.GateFailed {
 		colour = screen.Red
 	}
-	where := "on " + e.Branch
-	if e.Merged {
-		where = e.Text
+	text := screen.Plural(e.Commits, "commit")
+	switch {
+	case e.Merged:
+		text += " " + e.Text
+	case e.Commits == 0: // there may be no branch
+		text = "no commits"
+	default:
+		text += " on " + e.Branch
 	}
-	text := fmt.Sprintf("%s %s, %s", screen.Plural(e.Commits, "commit"), where, screen.Age(time.Duration(e.Elapsed*float64(time.Second))))
+	text += ", " + screen.Age(time.Duration(e.Elapsed*float64(time.Second)))
 	what := v.UI.PaintErr(colour, string(e.Outcome))
 	switch reason := screen.CleanLine(look.ReasonOf(e)); {
 	case reason == "":

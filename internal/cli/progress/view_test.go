@@ -29,9 +29,9 @@ func TestHintIsNeverCut(t *testing.T) {
 	}
 	for terminal, want := range map[bool]string{
 		false: "k  started  " + title + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + reason + "\n" +
-			"k  failed  0 commits on ralph/k, 0s: " + reason + "\n",
+			"k  failed  no commits, 0s: " + reason + "\n",
 		true: "k  started  " + screen.Shorten(title, 70) + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + screen.Shorten(reason, 160) + "\n" +
-			"k  failed  0 commits on ralph/k, 0s:\n  " + reason + "\n",
+			"k  failed  no commits, 0s:\n  " + reason + "\n",
 	} {
 		var errs bytes.Buffer
 		view := View{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
@@ -86,7 +86,7 @@ a  gate passed  on a clean checkout, 5s
 a  note  the gate runs once more, with a canary
 a  gate passed  on a clean checkout, 6s (setup 1s)
 b  gate passed  in the worktree, 1m0s
-b  no-change  0 commits on ralph/b, 0s
+b  no-change  no commits, 0s
 `
 	var errs bytes.Buffer
 	view := View{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
