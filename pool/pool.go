@@ -131,8 +131,8 @@ func (p *Pool) changeAndWake(do func()) {
 }
 
 // SetParallel sets the maximum number of issues worked at the same time, and returns the present number. With 0 or less, sweeps
-// list nothing and start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is called. Work and
-// Merge ignore it.
+// list nothing and start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is
+// called. Work and Merge ignore it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.wakeSweeps()
 	return p.runner.Lot().SetMost(n)

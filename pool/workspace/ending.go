@@ -61,8 +61,8 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// WithRemoteGrace is WithGrace for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
-// its end counts as an outage.
+// WithRemoteGrace is WithGrace for a step that waits for a remote or a tracker while the work is safe. The step has at least a
+// moment, and its end counts as an outage.
 func WithRemoteGrace(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	go cancelAfter(limited, cancel, asked, max(grace, briefLimit), errRemoteLate)

@@ -31,8 +31,8 @@ const (
 	selfIdent = selfName + " <" + selfEmail + ">"
 )
 
-// Message writes a commit of the empty tree without parents. Commits with equal content in the same second are one object: a caller that
-// needs a unique one puts a nonce into the message.
+// Message writes a commit of the empty tree without parents. Commits with equal content in the same second are one object: a
+// caller that needs a unique one puts a nonce into the message.
 func (s Store) Message(message string, at time.Time) (string, error) {
 	tree, err := s.Write("tree", nil)
 	if err != nil {

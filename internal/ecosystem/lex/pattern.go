@@ -3,8 +3,9 @@ package lex
 import "strings"
 
 // A pattern is a sequence of tokens separated by spaces: "func Test* (". A word that ends in * matches every word with that
-// prefix, % matches any word, a " any string, "skip" the string skip, and "skip*" every string with that prefix. A = before a token marks the name of a test. A
-// pattern that begins with a word does not match after a dot, where the word would be the name of a member.
+// prefix, % matches any word, a " any string, "skip" the string skip, and "skip*" every string with that prefix. A = before a
+// token marks the name of a test. A pattern that begins with a word does not match after a dot, where the word would be the name
+// of a member.
 
 // element is one token of a pattern.
 type element struct {
