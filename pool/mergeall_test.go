@@ -259,3 +259,25 @@ func TestMergeAllStopsWhileOthersMerge(t *testing.T) {
 	}
 	f.clean()
 }
+
+// A commit that a person has removed from the base does not come back with several branches that are merged together.
+func TestMergeAllLeavesOutWhatTheBaseHasLost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo x >"$RALPH_ISSUE_KEY.txt"; git add .; git commit -qm work`+done)
+	f.write("unwanted", "x\n")
+	f.commit("unwanted")
+	for _, key := range []string{"a", "b"} {
+		f.issue(key)
+		f.one(key)
+	}
+	f.git(f.repo, "reset", "-q", "--hard", "HEAD~1")
+	for _, r := range f.pool().MergeAll(t.Context(), []string{"a", "b"}) {
+		if r.Err != nil || r.Record.Verdict.Outcome != journal.Succeeded {
+			t.Errorf("%+v, %v", r.Record.Verdict, r.Err)
+		}
+	}
+	if got := f.git(f.repo, "log", "--format=%s", "main"); strings.Contains(got, "unwanted") || strings.Count(got, "work") != 2 || f.exists("unwanted") {
+		t.Errorf("main:\n%s", got)
+	}
+	f.clean()
+}

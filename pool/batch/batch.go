@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
@@ -58,6 +59,7 @@ func split[T any](list []T, refused bool, together func([]T) (bool, error), alon
 type Branch struct {
 	Key, Name, Title string
 	Tip              string
+	BuiltOn          string // commit of the base on which the commits are built; may be empty
 }
 
 // Merger makes and checks stacks of branches. Its fields are required unless they say otherwise.
@@ -123,8 +125,14 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 	return conflict, err
 }
 
-// onto merges a branch into a commit. A branch that contains the commit needs no merge.
+// onto merges a branch into a commit. A branch that contains the commit needs no merge. One that is built on what the base has
+// lost since has to be rebased first.
 func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflict string, err error) {
+	if b.BuiltOn != "" {
+		if lost, err := m.Repo.Spans().Lost(ctx, b.BuiltOn, at, b.Tip); err != nil || lost {
+			return "", "the base no longer contains " + git.Short(b.BuiltOn) + ", on which it is built", err
+		}
+	}
 	if over, err := m.Repo.Contains(ctx, b.Tip, at); err != nil || over {
 		return b.Tip, "", err
 	}

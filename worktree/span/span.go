@@ -132,11 +132,13 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 
 // Lost reports whether base lacks a commit that tip contains. A commit that does not exist here is not lost.
 func (r *Reader) Lost(ctx context.Context, commit, base, tip string) (bool, error) {
-	if held, err := r.Git.ContainsIfPresent(ctx, tip, commit); err != nil || !held {
+	if commit == base {
+		return false, nil
+	}
+	if kept, err := r.Git.ContainsIfPresent(ctx, base, commit); err != nil || kept {
 		return false, err
 	}
-	kept, err := r.Git.Contains(ctx, base, commit)
-	return !kept, err
+	return r.Git.ContainsIfPresent(ctx, tip, commit)
 }
 
 // Fork returns the commit at which tip forked from base.
