@@ -97,6 +97,23 @@ func TestRebaseOfAMergeRefusesALostCommit(t *testing.T) {
 	f.remove(tree)
 }
 
+// A commit that the base has lost does not matter to a branch that was not built on it.
+func TestRebaseOfAMergeThatLacksALostCommit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.branchWith("k", "earlier", "x")
+	f.commit(f.dir, "unwanted", "x", "unwanted")
+	tree := f.add("k", "r")
+	f.sh(tree.Dir(), "sh", "-c", sideMerge)
+	f.imported(tree)
+	f.git("reset", "-q", "--hard", "HEAD~1")
+	onto := f.commit(f.dir, "c", "x", "main moves")
+	if tip, err := tree.Rebase(t.Context(), f.base()); err != nil || f.git("merge-base", tip, "main") != onto {
+		t.Errorf("rebased to %s: %v", tip, err)
+	}
+	f.remove(tree)
+}
+
 func TestRebaseKeepsAConflictThatWasResolved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

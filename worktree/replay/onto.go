@@ -20,7 +20,7 @@ func (o Options) Onto(
 ) (tip string, renamed map[string]string, err error) {
 	for _, parents := range s.Parents {
 		if len(parents) > 1 {
-			if err = o.checkFormer(ctx, base, branch, former); err == nil {
+			if err = o.checkFormer(ctx, base, branch, s.Tip, former); err == nil {
 				tip, err = o.mergeOnto(ctx, base, branch, s.Tip)
 			}
 			return tip, nil, err
@@ -34,12 +34,13 @@ func (o Options) Onto(
 	return tip, renamed, err
 }
 
-// checkFormer returns an error that wraps merge.ErrConflict if the base lacks a former base.
-func (o Options) checkFormer(ctx context.Context, base record.Base, branch string, former []string) error {
+// checkFormer returns an error that wraps merge.ErrConflict if the tip has commits of a former base that the base lacks.
+func (o Options) checkFormer(ctx context.Context, base record.Base, branch, tip string, former []string) error {
+	spans := span.Reader{Git: o.Git}
 	for _, commit := range former {
-		if kept, err := o.Git.Contains(ctx, base.Commit, commit); err != nil {
+		if lost, err := spans.Lost(ctx, commit, base.Commit, tip); err != nil {
 			return err
-		} else if !kept {
+		} else if lost {
 			return fmt.Errorf("%w: %s no longer contains %s, on which %s with its merge commits is built; to solve it by hand: "+
 				"git -C %s rebase --rebase-merges --onto %s %s %s", merge.ErrConflict, base.Name, git.Short(commit), branch,
 				git.Quote(o.Top), git.Quote(base.Name), git.Short(commit), git.Quote(branch))

@@ -130,15 +130,25 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	return r.Git.Test(ctx, "merge-base", "--end-of-options", a, b)
 }
 
-// Lost reports whether base lacks a commit that tip contains. A commit that does not exist here is not lost.
-func (r *Reader) Lost(ctx context.Context, commit, base, tip string) (bool, error) {
-	if commit == base {
+// Lost reports whether base lacks a commit that tip contains because it is built on the commit former, an earlier tip of base.
+func (r *Reader) Lost(ctx context.Context, former, base, tip string) (bool, error) {
+	kept, err := r.Git.Contains(ctx, base, former)
+	if kept || git.ExitCode(err) == 128 { // the former commit does not exist here
 		return false, nil
 	}
-	if kept, err := r.Git.ContainsIfPresent(ctx, base, commit); err != nil || kept {
+	if err != nil {
 		return false, err
 	}
-	return r.Git.ContainsIfPresent(ctx, tip, commit)
+	forks, err := r.Git.Output(ctx, "merge-base", "--all", "--end-of-options", former, tip)
+	if err != nil && git.ExitCode(err) != 1 { // 1: no history in common
+		return false, err
+	}
+	for _, fork := range strings.Fields(forks) {
+		if kept, err := r.Git.Contains(ctx, base, fork); err != nil || !kept {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // Fork returns the commit at which tip forked from base.
