@@ -82,6 +82,24 @@ func TestRebaseLeavesOutWhatTheBaseHasLost(t *testing.T) {
 	}
 }
 
+// The command that solves a conflict by hand does not bring back what the base has lost.
+func TestConflictOverALostCommit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.commit(f.dir, "unwanted", "x", "unwanted")
+	tree := f.add("k", "r")
+	f.commit(tree.Dir(), "file", "theirs", "mine")
+	f.imported(tree)
+	f.git("reset", "-q", "--hard", "HEAD~1")
+	f.commit(f.dir, "file", "ours", "main moves")
+	_, err := tree.Rebase(t.Context(), f.base())
+	_, command, _ := strings.Cut(fmt.Sprint(err), "by hand: ")
+	if !errors.Is(err, ErrConflict) || !strings.Contains(command, " rebase --onto main "+tree.Spec().Base.Commit[:7]) {
+		t.Errorf("rebased: %v", err)
+	}
+	f.remove(tree)
+}
+
 // No rebase can leave out a commit below a merge.
 func TestRebaseOfAMergeRefusesALostCommit(t *testing.T) {
 	t.Parallel()

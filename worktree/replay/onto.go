@@ -20,37 +20,44 @@ func (o Options) Onto(
 ) (tip string, renamed map[string]string, err error) {
 	for _, parents := range s.Parents {
 		if len(parents) > 1 {
-			if err = o.checkFormer(ctx, base, branch, s.Tip, former); err == nil {
-				tip, err = o.mergeOnto(ctx, base, branch, s.Tip)
-			}
+			tip, err = o.mergeOnto(ctx, base, branch, s.Tip, former)
 			return tip, nil, err
 		}
 	}
 	tip, renamed, err = o.Replay(ctx, base.Commit, s.Names(), s.Parents)
 	if conflict, is := errors.AsType[*ConflictError](err); is {
+		onto := git.Quote(base.Name)
+		if lost, err := o.lost(ctx, base, s.Tip, former); err != nil {
+			return "", nil, err
+		} else if lost != "" {
+			onto = "--onto " + onto + " " + git.Short(lost)
+		}
 		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
-			merge.ErrConflict, conflict.Paths, git.Quote(o.Top), git.Quote(base.Name), git.Quote(branch))
+			merge.ErrConflict, conflict.Paths, git.Quote(o.Top), onto, git.Quote(branch))
 	}
 	return tip, renamed, err
 }
 
-// checkFormer returns an error that wraps merge.ErrConflict if the tip has commits of a former base that the base lacks.
-func (o Options) checkFormer(ctx context.Context, base record.Base, branch, tip string, former []string) error {
+// lost returns a former base of which the tip has commits that the base lacks; "" if there is none.
+func (o Options) lost(ctx context.Context, base record.Base, tip string, former []string) (string, error) {
 	spans := span.Reader{Git: o.Git}
 	for _, commit := range former {
-		if lost, err := spans.Lost(ctx, commit, base.Commit, tip); err != nil {
-			return err
-		} else if lost {
-			return fmt.Errorf("%w: %s no longer contains %s, on which %s with its merge commits is built; to solve it by hand: "+
-				"git -C %s rebase --rebase-merges --onto %s %s %s", merge.ErrConflict, base.Name, git.Short(commit), branch,
-				git.Quote(o.Top), git.Quote(base.Name), git.Short(commit), git.Quote(branch))
+		if lost, err := spans.Lost(ctx, commit, base.Commit, tip); err != nil || lost {
+			return commit, err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // mergeOnto merges the branch with the new base.
-func (o Options) mergeOnto(ctx context.Context, base record.Base, branch, tip string) (string, error) {
+func (o Options) mergeOnto(ctx context.Context, base record.Base, branch, tip string, former []string) (string, error) {
+	if lost, err := o.lost(ctx, base, tip, former); err != nil {
+		return "", err
+	} else if lost != "" {
+		return "", fmt.Errorf("%w: %s no longer contains %s, on which %s with its merge commits is built; to solve it by hand: "+
+			"git -C %s rebase --rebase-merges --onto %s %s %s", merge.ErrConflict, base.Name, git.Short(lost), branch,
+			git.Quote(o.Top), git.Quote(base.Name), git.Short(lost), git.Quote(branch))
+	}
 	inside, err := o.Git.Contains(ctx, tip, base.Commit)
 	if err != nil || inside {
 		return tip, err
