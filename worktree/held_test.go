@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,24 +115,38 @@ func TestImportIntoABranchThatIsCheckedOut(t *testing.T) {
 	}
 }
 
-// A branch that the user has moved stays as it is.
+// A branch that the user has moved stays as it is, also when it is free again during the run.
 func TestLeaveABranchThatTheUserHasMoved(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	for _, early := range []bool{false, true} {
+		t.Run(fmt.Sprintf("work before: %t", early), func(t *testing.T) {
+			t.Parallel()
+			leaveMovedBranch(newFixture(t), early)
+		})
+	}
+}
+
+func leaveMovedBranch(f *fixture, early bool) {
 	f.branchWith("1", "one", "1")
 	s := f.spec("1", "second")
 	s.Private = true
 	tree := f.addSpec(s)
 	f.git("switch", "-q", "ralph/1")
+	if early {
+		f.agent(tree, "echo x >one; git add one; git commit -qm one")
+		f.imported(tree)
+	}
 	mine := f.commit(f.dir, "mine", "x", "mine")
 	f.agent(tree, "echo x >two; git add two; git commit -qm two")
-	got := f.imported(tree)
+	f.imported(tree)
 	f.git("switch", "-q", "main")
-	if err := tree.MoveBranch(t.Context()); !errors.Is(err, ErrMoved) || f.ref("refs/heads/ralph/1") != mine || f.ref("refs/ralph/work/1") != got.Tip {
-		t.Errorf("%v", err)
+	f.agent(tree, "echo x >three; git add three; git commit -qm three")
+	got := f.imported(tree)
+	if err := tree.MoveBranch(f.Context()); !errors.Is(err, ErrMoved) || f.ref("refs/heads/ralph/1") != mine || f.ref("refs/ralph/work/1") != got.Tip {
+		f.Errorf("%v", err)
 	}
 	f.remove(tree)
 	if next := f.add("1", "third"); next.Start() != mine || f.ref("refs/ralph/old/1/"+got.Tip[:12]) != got.Tip {
-		t.Errorf("the next run starts at %s, want %s", next.Start(), mine)
+		f.Errorf("the next run starts at %s, want %s", next.Start(), mine)
 	}
 }

@@ -197,12 +197,13 @@ func (t *Tree) moveKeyRefs(ctx context.Context, f foundWork, refs treeRefs) (Imp
 }
 
 // tipEdits returns the updates that move branch and work ref to the span's tip, and keep old tips that it does not replace. A
-// branch that another checkout has stays: its index and files would revert the new commits. MoveBranch moves it later.
+// branch that another checkout has stays: its index and files would revert the new commits. MoveBranch moves it later, unless the
+// user has moved it meanwhile.
 func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replaced string) ([]git.Edit, error) {
 	s := t.Spec()
 	var edits []git.Edit
 	kept, held := "", (*checkout.HeldError)(nil)
-	if refs.branch != "" && refs.branch != sp.Tip {
+	if refs.branch != "" && refs.branch != sp.Tip && !refs.moved {
 		if err := t.heldElsewhere(ctx); err != nil && !errors.As(err, &held) {
 			return nil, err
 		}
@@ -211,9 +212,9 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 		if move.Old == sp.Tip {
 			continue
 		}
-		if isBranch := move.Ref == refname.Branch(s.Branch); isBranch && held != nil {
-			if refs.branch == refs.work { // otherwise it is marked already, or the user has moved it
-				edits = append(edits, git.Edit{Ref: t.repo.refNames.Left(s.Key, refs.branch), New: refs.branch, Any: true})
+		if isBranch := move.Ref == refname.Branch(s.Branch); isBranch && (held != nil || refs.moved) {
+			if refs.work != "" && !refs.left && !refs.moved { // otherwise it is marked already
+				edits = append(edits, git.Edit{Ref: t.repo.refNames.Left(s.Key, refs.work), New: refs.work, Any: true})
 			}
 			continue
 		} else if isBranch && refs.left {

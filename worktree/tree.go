@@ -105,6 +105,7 @@ func (t *Tree) saveRecord(change func(*record.Record), durable bool) error {
 type treeRefs struct {
 	branch, work, wip string
 	left              bool // the branch was left behind work
+	moved             bool // the user has moved the branch since it was left
 }
 
 // tip returns the last commit that is known to be imported.
@@ -116,8 +117,14 @@ func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
-	at := all[refname.Branch(s.Branch)]
-	return treeRefs{branch: at, work: all[n.Work(s.Key)], wip: all[n.WIP(s.Key)], left: at != "" && all[n.Left(s.Key, at)] == at}, nil
+	refs := treeRefs{branch: all[refname.Branch(s.Branch)], work: all[n.Work(s.Key)], wip: all[n.WIP(s.Key)]}
+	for ref, at := range all {
+		if ref == n.Left(s.Key, at) {
+			refs.left, refs.moved = refs.left || at == refs.branch, true
+		}
+	}
+	refs.moved = refs.moved && s.Private && !refs.left && refs.branch != "" && refs.branch != refs.work
+	return refs, nil
 }
 
 // readSpan lists the commits from the base to tip.
