@@ -12,28 +12,34 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// AddCopied adds the secrets in the files that worktrees get from the user's checkout; see AddSecrets.
+// AddCopied adds the secrets in the files that worktrees get from the user's checkout. A value that a file of the commit contains, such
+// as the password of a test database, is no secret.
 func (p Policy) AddCopied(ctx context.Context, commit string) {
 	if len(p.Copied) > 0 {
-		p.AddSecrets(ctx, redact.InFiles(p.Repo.Dir(), p.Copied), commit)
+		p.Secrets.Add(p.secret(ctx, redact.InFiles(p.Repo.Dir(), p.Copied), commit)...)
 	}
 }
 
-// AddSecrets adds the values that no file of the commit contains. A password of a test database that the repository has is no secret.
-func (p Policy) AddSecrets(ctx context.Context, values []string, commit string) {
-	if len(values) == 0 {
-		return
+// AddMade is AddCopied for values that the user's host commands have made. Each run may get other ones.
+func (p Policy) AddMade(ctx context.Context, values []string, commit string) {
+	p.Secrets.AddShortLived(p.secret(ctx, values, commit)...)
+}
+
+// secret returns the values that are known secrets, or that no file of the commit contains. Git reads all files for that, so it is only
+// asked about values that are not known.
+func (p Policy) secret(ctx context.Context, values []string, commit string) []string {
+	unknown := p.Secrets.Unknown(values)
+	if len(unknown) == 0 || commit == "" {
+		return values
 	}
-	if commit != "" {
-		known, err := p.Repo.Git().Run(ctx, strings.Join(values, "\n"), "grep", "-h", "-o", "-F", "-f", "-", commit, "--")
-		if ctx.Err() != nil {
-			return // they were added when the run began
-		}
-		if err == nil { // git also fails if it finds nothing
-			values = slices.DeleteFunc(values, func(v string) bool { return strings.Contains(known, v) })
-		}
+	found, err := p.Repo.Git().Run(ctx, strings.Join(unknown, "\n"), "grep", "-h", "-o", "-F", "-f", "-", commit, "--")
+	if ctx.Err() != nil {
+		return nil // they were added when the run began
 	}
-	p.Secrets.Add(values...)
+	if err != nil { // git also fails if it finds nothing
+		return values
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return slices.Contains(unknown, v) && strings.Contains(found, v) })
 }
 
 // checkCopies finds files in the commits that git does not track on the bases, and that the user has had copied into the worktree. They

@@ -70,6 +70,18 @@ func (s *Secrets) AddShortLived(values ...string) {
 	}
 }
 
+// Unknown returns the values that were not added, or that are no longer kept.
+func (s *Secrets) Unknown(values []string) (unknown []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		if trimmed := strings.TrimSpace(v); !slices.Contains(s.values, trimmed) && !slices.Contains(s.shortLived, trimmed) {
+			unknown = append(unknown, v)
+		}
+	}
+	return unknown
+}
+
 // Finder returns a finder of the present values. It is for other packages of this module.
 func (s *Secrets) Finder() *leak.Finder {
 	s.mu.Lock()

@@ -222,7 +222,7 @@ func (x *execution) hostCommands() workspace.Before {
 func (x *execution) makeHostFiles(ctx context.Context) (err error) {
 	if x.hostFiles == nil {
 		x.hostFiles, err = x.r.spaces.Prepare(ctx, x.hostCommands())
-		x.r.policy.AddSecrets(ctx, x.hostFiles.Secrets(), x.base.Commit)
+		x.r.policy.AddMade(ctx, x.hostFiles.Secrets(), x.base.Commit)
 	}
 	return err
 }
