@@ -8,7 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// rebase takes the merge lock and rebases the commits onto the base's present tip. The run holds the lock until it has published.
+// rebase takes the merge lock and rebases the commits onto the base's present tip. If that changes anything, it examines the checks
+// again. The run holds the lock until it has published.
 func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
 	if err := x.takeMergeLock(ctx); err != nil {
 		return s, err
@@ -40,7 +41,7 @@ func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State,
 	if s.Verified.Tip != tip || s.Verified.Base != base.Commit {
 		s.Facts.Verify, s.Facts.Watch = nil, nil
 	}
-	return s, nil
+	return x.readChecks(ctx, s, base)
 }
 
 func (x *execution) takeMergeLock(ctx context.Context) error {
