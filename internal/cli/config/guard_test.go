@@ -290,7 +290,8 @@ func TestFlagsAndVariablesWin(t *testing.T) {
 // keys do not.
 func TestTrustIsOfTheseValues(t *testing.T) {
 	t.Parallel()
-	const accepted = "allow: [a.example, c.example]\nbefore: [make deps]\nlabels: [x]\n"
+	const accepted = "allow: [a.example, c.example]\nbefore: [make deps]\nlabels: [x]\n" +
+		"mounts: ['host=/a,inside=/w', 'host=/empty,inside=/w/keys']\n"
 	var before trust.Values
 	if _, _, err := (setup{repo: accepted, trusted: func() (trust.Values, error) { return before, nil }}).load(t); err == nil {
 		t.Fatal("trusted too early")
@@ -308,14 +309,15 @@ func TestTrustIsOfTheseValues(t *testing.T) {
 	}
 	for _, c := range []struct{ file, keys string }{
 		{file: accepted},
-		{file: "# moved\nlabels: [y]\ngate: [make]\nbefore:\n- make deps\nallow: [a.example, c.example]\n"},
+		{file: "# moved\ngate: [make]\n" + strings.Replace(accepted, "[make deps]", "\n- make deps", 1)},
 		{file: strings.Replace(accepted, "deps", "pwn", 1), keys: "before"},
 		{file: strings.Replace(accepted, "a.example", "a.example, b.example", 1), keys: "allow"},
 		{file: accepted + "sandbox: none\n", keys: "sandbox"},
 		{file: strings.Replace(accepted, "a.example", "b.example", 1), keys: "allow"},
 		{file: strings.Replace(accepted, "a.example, ", "", 1)},
-		{file: "before: [make deps]\n"},
-		{file: "allow: [a.example]\n", keys: "before"},
+		{file: strings.Replace(accepted, "allow: [a.example, c.example]\n", "", 1)},
+		{file: strings.Replace(accepted, "before: [make deps]\n", "", 1), keys: "before"},
+		{file: strings.Replace(accepted, ", 'host=/empty,inside=/w/keys'", "", 1), keys: "mounts"}, // it covered a part of the other one
 		{file: "labels: [x]\n"},
 	} {
 		_, _, err := setup{repo: c.file, trusted: func() (trust.Values, error) { return before, nil }}.load(t)

@@ -42,7 +42,7 @@ func sandboxKeys() []Key {
 			Help:  "host files shown inside: host=PATH,inside=PATH,readonly",
 			Kind:  Lines,
 			Check: access.CheckMount,
-			Guard: Listed,
+			Guard: Changed, // a mount may cover a part of another one, so fewer can show more
 			Use:   toMerge | toRun | toExec,
 		},
 		{
