@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Files that the user has copied into worktrees stay private: no commit may contain one of them, or a secret from it, and reports
@@ -51,5 +52,24 @@ func TestCopiedFilesStayPrivate(t *testing.T) {
 				t.Errorf("%v, the issue has %s", err, text)
 			}
 		})
+	}
+}
+
+// A file that git tracks in the checkout was not copied, even if the base lacks it: the user looks at the branch.
+func TestFilesOfABranchInTheCheckoutAreNotCopied(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; mkdir -p data; echo new >> data/new.txt; git add -A; git commit -qm work`+done)
+	f.Config.Run.Base, f.Config.Run.Copy = "main", []string{"data"}
+	f.write("data/mine.txt", "mine\n")
+	f.write(".gitignore", ".ralph/\ndata/mine.txt\n")
+	f.commit("ignored files")
+	f.issue("a")
+	f.one("a")
+	if err := f.pool().Requeue(t.Context(), "a", "me", tracker.Retry, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.git(f.repo, "switch", "-q", "--detach", "ralph/a")
+	if r := f.one("a"); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v, found %q", r.Verdict, r.Facts.Policy)
 	}
 }

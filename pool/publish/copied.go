@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // AddCopied adds the secrets in the files that worktrees get from the user's checkout. A value that a file of the commit contains, such
@@ -42,8 +43,8 @@ func (p Policy) secret(ctx context.Context, values []string, commit string) []st
 	return slices.DeleteFunc(values, func(v string) bool { return slices.Contains(unknown, v) && strings.Contains(found, v) })
 }
 
-// checkCopies finds files in the commits that git does not track on the bases, and that the user has had copied into the worktree. They
-// are the user's own, such as files with passwords.
+// checkCopies finds files in the commits that git tracks neither on the bases nor in the user's checkout, and that the user has had
+// copied from there into the worktree. They are the user's own, such as files with passwords.
 func (p Policy) checkCopies(ctx context.Context, bases, changed []string, found *findings) error {
 	var copies []string
 	for _, file := range changed {
@@ -57,12 +58,12 @@ func (p Policy) checkCopies(ctx context.Context, bases, changed []string, found 
 			}
 		}
 	}
-	for _, base := range bases {
+	for _, commit := range append(slices.Clone(bases), "HEAD") {
 		if len(copies) == 0 {
 			return nil
 		}
-		tracked, err := diff.List(ctx, p.Repo.Git(), base)
-		if err != nil {
+		tracked, err := diff.List(ctx, p.Repo.Git().WithDir(p.Repo.Dir()), commit)
+		if err != nil && (commit != "HEAD" || !git.Failed(err)) { // HEAD may have no commit
 			return err
 		}
 		copies = slices.DeleteFunc(copies, func(file string) bool { return tracked[file].Exists() })
