@@ -239,3 +239,19 @@ func TestOldOtherCommits(t *testing.T) {
 		t.Errorf("removed: %v", removed)
 	}
 }
+
+// An agent on the host that replaces its folder by something else keeps no commit from the import.
+func TestReplacedFolder(t *testing.T) {
+	t.Parallel()
+	for _, replace := range []string{"echo x >", "ln -s / "} {
+		f := newFixture(t)
+		tree := f.add("k", "r")
+		f.sh(tree.Dir(), "git", "switch", "-q", "--detach")
+		tip := f.commit(tree.Dir(), "b", "x", "mine")
+		f.sh("", "sh", "-ec", "rm -rf "+tree.Dir()+"; "+replace+tree.Dir())
+		got, err := tree.Import(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), "not a directory") || got.Tip != tip || got.New != 1 || got.WIP != "" || f.ref("refs/ralph/work/k") != tip {
+			t.Errorf("%s: imported %+v, %v; want %s", replace, got, err, tip)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,10 +24,9 @@ import (
 // readLinked finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
 // error says what could not be read.
 func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
-	if err := disk.Unlock(t.Dir(), t.record().GitDir); err != nil {
-		return foundWork{}, err
-	}
+	noFolder := disk.Unlock(t.record().GitDir, t.Dir()) // the commits may be readable all the same
 	hasFiles, _ := t.exists()
+	hasFiles = hasFiles && noFolder == nil
 	head, dirty := "", false
 	var statusErr error
 	if hasFiles {
@@ -41,7 +41,7 @@ func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
 	if head == "" {
 		var err error
 		if head, err = leftover.FindHead(ctx, t.git(), t.record().GitDir); err != nil {
-			return foundWork{}, err
+			return foundWork{}, cmp.Or(noFolder, err)
 		}
 		if head == "" {
 			return foundWork{filesUnread: true}, fmt.Errorf("HEAD of the worktree %s is at no commit; put it back with: git -C %s switch %s",
@@ -50,7 +50,7 @@ func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
 	}
 	f := foundWork{tip: head, mayHaveGitlinks: dirty || index.MayHaveGitlinks(t.record().GitDir), filesUnread: !hasFiles}
 	if !dirty && statusErr == nil || !hasFiles {
-		return f, nil
+		return f, noFolder
 	}
 	tree, err := t.snapshot(ctx, head)
 	f.tree, f.filesUnread = tree, tree == "" && err != nil
