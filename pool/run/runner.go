@@ -186,7 +186,7 @@ func (r *Runner) checks() journal.Checks {
 // task.StopContext ends, Do asks the agent to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
 	stop, ctx, free := stopping.New(ctx, stopping.Config{
-		Soft: task.StopContext, Urgent: task.KillContext, Early: task.LastRuns, Grace: r.c.StopGrace, LastWait: r.c.ShutdownWait,
+		StopContext: task.StopContext, KillContext: task.KillContext, LastRuns: task.LastRuns, Grace: r.c.StopGrace, ShutdownWait: r.c.ShutdownWait,
 	})
 	defer free()
 	x := &execution{

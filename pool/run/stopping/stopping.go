@@ -13,20 +13,20 @@ import (
 
 // Config has the ways to stop a run from outside, and how long its steps may take after that. A context that is nil never ends.
 type Config struct {
-	Soft     context.Context // its end asks the run to end
-	Urgent   context.Context // its end kills the processes in the sandbox
-	Early    context.Context // after its end nothing waits long for a remote
-	Grace    time.Duration   // limit of most steps, once the run is asked to end
-	LastWait time.Duration   // limit for a remote, once Early has ended
+	StopContext  context.Context // its end asks the run to end
+	KillContext  context.Context // its end kills the processes in the sandbox
+	LastRuns     context.Context // after its end nothing waits long for a remote
+	Grace        time.Duration   // limit of most steps, once the run is asked to end
+	ShutdownWait time.Duration   // limit for a remote, once LastRuns has ended
 }
 
 // Stopping carries a request to stop a run to its steps, and bounds their time after that. A run is stopped in three ways:
 //
-//   - A request to end, whose reason the switch keeps: the end of Config.Soft, a person, the issue, the claim or the disk.
-//   - The end of Config.Urgent: processes in the sandbox are killed.
+//   - A request to end, whose reason the switch keeps: the end of Config.StopContext, a person, the issue, the claim or the disk.
+//   - The end of Config.KillContext: processes in the sandbox are killed.
 //   - The end of the run's context, by its parent, or by Kill when the claim is lost or the disk is full: only saving remains.
 //
-// The end of Config.Early stops no run. Make one with New.
+// The end of Config.LastRuns stops no run. Make one with New.
 //
 // A stage gets the run's context and derives one for each step that waits. Which one depends on what the step may cost.
 type Stopping struct {
@@ -43,15 +43,15 @@ type Stopping struct {
 
 // New returns the stopping of a run and the run's context, which derives from ctx. The caller calls free at the end of the run.
 func New(ctx context.Context, c Config) (s *Stopping, run context.Context, free func()) {
-	s = &Stopping{Switch: halt.New(), urgent: c.Urgent, maxRemoteWait: c.LastWait, Ending: workspace.Ending{Grace: c.Grace, Now: ctx.Done()}}
-	if c.Early != nil {
-		s.early = c.Early.Done()
+	s = &Stopping{Switch: halt.New(), urgent: c.KillContext, maxRemoteWait: c.ShutdownWait, Ending: workspace.Ending{Grace: c.Grace, Now: ctx.Done()}}
+	if c.LastRuns != nil {
+		s.early = c.LastRuns.Done()
 	}
 	run, s.Kill = context.WithCancelCause(ctx)
 	unbind := func() bool { return true }
-	if c.Soft != nil {
-		s.Ending.Soon = c.Soft.Done()
-		unbind = s.StopAfter(c.Soft)
+	if c.StopContext != nil {
+		s.Ending.Soon = c.StopContext.Done()
+		unbind = s.StopAfter(c.StopContext)
 	}
 	return s, run, func() { unbind(); s.Kill(nil) }
 }
@@ -75,7 +75,7 @@ func (s *Stopping) UntilUrgent(ctx context.Context) (context.Context, context.Ca
 // continues.
 func (s *Stopping) ForRemote(ctx context.Context) (context.Context, context.CancelFunc) {
 	asked, cancel := workspace.WithRemoteGrace(ctx, s.Done, s.Ending.Grace)
-	limited, free := workspace.WithRemoteGrace(asked, s.early, max(s.maxRemoteWait, s.Ending.Grace)) // Early ends with Soft, too
+	limited, free := workspace.WithRemoteGrace(asked, s.early, max(s.maxRemoteWait, s.Ending.Grace)) // LastRuns ends with StopContext, too
 	return limited, func() { free(); cancel() }
 }
 

@@ -32,7 +32,7 @@ func TestWhatEachStopEnds(t *testing.T) {
 				soft, ask := context.WithCancelCause(t.Context())
 				urgent, hasten := context.WithCancelCause(t.Context())
 				early, drain := context.WithCancelCause(t.Context())
-				s, run, free := New(hard, Config{Soft: soft, Urgent: urgent, Early: early, Grace: grace, LastWait: last})
+				s, run, free := New(hard, Config{StopContext: soft, KillContext: urgent, LastRuns: early, Grace: grace, ShutdownWait: last})
 				ctx, cancel := derive(s, run)
 				map[string]func(){
 					"a person": func() { s.Stop(halt.Error(journal.StopAsked, "")) },
