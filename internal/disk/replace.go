@@ -11,8 +11,7 @@ import (
 
 // Replace writes a file in a folder that hostile programs may write to, and replaces any entry of that name. It follows no
 // links, and restores the permissions of the folder. The file belongs to the folder's owner. Replace fails if another program
-// creates
-// the name meanwhile.
+// creates the name meanwhile.
 func Replace(folder, name string, content []byte, mode fs.FileMode) error {
 	if err := Unlock(folder); err != nil {
 		return err
