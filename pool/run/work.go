@@ -131,7 +131,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	timers.Interrupt = x.c.StopGrace
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	x.addSecrets(ctx)
-	defer x.addSecrets(ctx) // an agent on the host may renew its login
+	defer x.addLogins() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.CurrentSandbox(), Prompt: prompt, EarlierWork: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
@@ -307,13 +307,18 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// addSecrets adds the present secrets of the agents' logins, which change when a login is renewed, and of files that are copied.
+// addSecrets adds the present secrets of the agents' logins, and of files that are copied.
 func (x *execution) addSecrets(ctx context.Context) {
+	x.r.policy.AddCopied(ctx, cmp.Or(x.base.Commit, x.task.Base.Commit))
+	x.addLogins()
+}
+
+// addLogins adds the present secrets of the agents' logins, which change when a login is renewed.
+func (x *execution) addLogins() {
 	all := agents.Builtin()
 	for _, l := range x.c.Agents() {
 		all = append(all, l.Agent)
 	}
-	x.r.policy.AddCopied(ctx, cmp.Or(x.base.Commit, x.task.Base.Commit))
 	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 
