@@ -87,8 +87,7 @@ func namesShortage(text string) bool {
 const maxWait = 7 * 24 * time.Hour
 
 // setAsideAfter is how often an import may fail in the same way, and differentAfter how often in any way. A kill may be due to a
-// limit
-// of the sandbox on a busy machine, so git may be killed killedAfter times, over at least killedTime.
+// limit of the sandbox on a busy machine, so git may be killed killedAfter times, over at least killedTime.
 const (
 	setAsideAfter  = 2
 	differentAfter = 5
