@@ -94,28 +94,16 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 // place returns the path of a state folder, which need not exist, with links resolved. It fails with ErrInCheckout.
 func place(ctx context.Context, dir string, p git.Location) (string, error) {
 	dir, err := filepath.Abs(dir)
-	if err == nil {
-		dir, err = resolved(dir)
-	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
+	dir = git.Resolved(dir)
 	if shown, err := isUntracked(ctx, dir, p); err != nil {
 		return "", fmt.Errorf("state folder %s: %w", dir, err)
 	} else if shown {
 		return "", fmt.Errorf("state folder %s is in the checkout %s, and %w: git clean would delete it", dir, p.Top, ErrInCheckout)
 	}
 	return dir, nil
-}
-
-// resolved resolves the links in the existing part of a path.
-func resolved(path string) (string, error) {
-	at, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
-		return at, err
-	}
-	parent, err := resolved(filepath.Dir(path))
-	return filepath.Join(parent, filepath.Base(path)), err
 }
 
 // isUntracked reports whether the files of a state folder are untracked files of the checkout, which git status shows.
