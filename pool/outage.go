@@ -70,16 +70,6 @@ func (s *sweep) addRecovered(issue tracker.Issue, r Recovered, err error) {
 	}
 }
 
-// forgetTried removes issues from tried whose runs ended at least that long ago; see Pool.SetRetryDelay.
-func (s *sweep) forgetTried(after time.Duration) {
-	for key, at := range s.ended {
-		if after > 0 && len(s.keys) == 0 && !s.active[key] && time.Since(at) >= after {
-			delete(s.tried, key)
-			delete(s.ended, key)
-		}
-	}
-}
-
 // hasIssuesLeft reports whether there may be issues left to try. A sweep of named issues has none once it has tried all of them.
 func (s *sweep) hasIssuesLeft() bool {
 	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })

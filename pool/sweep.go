@@ -49,8 +49,9 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 	return n
 }
 
-// Sweep makes one pass over the backlog: it works each issue once, until none is left or ctx ends, and returns when every run has
-// ended. With keys it works only these issues. All sweeps of a pool share the pool's limit.
+// Sweep makes one pass over the backlog: it works each issue once, and again when a person asks for that, until none is left or ctx
+// ends, and returns when every run has ended. With keys it works only these issues, each once. All sweeps of a pool share the pool's
+// limit.
 //
 // It first recovers the runs that a crash has left on this host. The base stays fixed during the sweep. Once Kill or Drain was
 // called or ctx has ended, Sweep lists nothing, looks up no key, and returns without an error but with Summary.Interrupted. A
@@ -62,7 +63,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	call, done := p.beginCall(ctx, p.drained)
 	defer done()
 	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1)}
-	s.tried, s.active, s.ended = map[string]bool{}, map[string]bool{}, map[string]time.Time{}
+	s.tried, s.active, s.asked, s.ended = map[string]bool{}, map[string]bool{}, map[string]string{}, map[string]time.Time{}
 	s.wantsSlot.Store(true)
 	defer p.enlist(s)()
 	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.wakeSweeps() })()
@@ -108,6 +109,7 @@ type sweep struct {
 	tried   map[string]bool      // started in this sweep
 	active  map[string]bool      // started in this sweep and not ended
 	ended   map[string]time.Time // when the runs of the other tried issues ended
+	asked   map[string]string    // ids of the requests of persons that the tried issues had
 	unended []tracker.Issue      // issues whose runs met an outage at their end
 	running int
 	started int           // runs that count towards Limit
@@ -207,16 +209,6 @@ func (s *sweep) takeSlot() bool {
 	return len(s.results) == 0 && s.pool.takeSlot()
 }
 
-func (s *sweep) addResults() {
-	s.mu.Lock()
-	list := s.results
-	s.results = nil
-	s.mu.Unlock()
-	for _, add := range list {
-		add()
-	}
-}
-
 // loadParked loads the agents that earlier runs on this host found unavailable. If no agent is available, the sweep is over. Keys
 // that a person has named are tried even then.
 func (s *sweep) loadParked(ctx context.Context) error {
@@ -241,8 +233,7 @@ func (s *sweep) list(ctx context.Context) error {
 	first := s.listed.IsZero()
 	s.stale = false
 	s.forgetTried(time.Duration(s.pool.again.Load()))
-	q := backlog.Query{Keys: s.keys, InProgress: maps.Clone(s.active), Ended: maps.Clone(s.tried)}
-	maps.DeleteFunc(q.Ended, func(key string, _ bool) bool { return q.InProgress[key] })
+	q := backlog.Query{Keys: s.keys, InProgress: maps.Clone(s.active), Ended: s.workedOnce()}
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
 		s.pool.commands.ObeyAll(ctx, s.keys)
 	}
@@ -264,6 +255,7 @@ func (s *sweep) list(ctx context.Context) error {
 	}
 	s.pool.handOver(ctx, plan.HandOver)
 	s.queue, s.outage = nil, nil
+	s.forgetAsked(plan.Asked)
 	for _, i := range s.unended { // first: they need no agent, and a new run would meet the same outage at its end
 		if !s.active[i.Key] {
 			s.queue = append(s.queue, task{issue: i, finishOnly: true})
@@ -329,54 +321,6 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
 		}
 	}
-}
-
-// addResult adds a result to the summary. It has the backlog listed again, since issues may have waited for this one.
-func (s *sweep) addResult(r Result) {
-	s.stale = s.stale || s.hasIssuesLeft() && (r.Closed || r.Skip == nil || s.ordered || s.outage != nil)
-	s.summary.Runs = append(s.summary.Runs, r.Finished...)
-	outage := publish.Outage(r.Unavailable)
-	if outage && r.Skip == nil {
-		s.unended = append(s.unended, r.Issue)
-	}
-	if r.Skip == nil {
-		if !outage {
-			s.pause = 0
-		}
-		s.ended[r.Issue.Key] = time.Now()
-		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
-	} else {
-		s.started--
-		s.leaveOut(r, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip}, outage)
-	}
-	switch {
-	case r.Unavailable == nil || s.summary.Unavailable != nil:
-	case outage:
-		s.noteOutage(r.Unavailable)
-	default:
-		s.summary.Unavailable = r.Unavailable
-		s.summary.ParkedUntil = r.Record.Verdict.RetryAt
-	}
-}
-
-// leaveOut adds an issue that was not worked to the summary. An issue that met an outage is tried again with the others.
-func (s *sweep) leaveOut(r Result, skipped backlog.Skipped, outage bool) {
-	e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
-	switch {
-	case outage && s.running > 0 && s.summary.Unavailable == nil:
-		delete(s.tried, r.Issue.Key)
-		s.waiting = append(s.waiting, skipped)
-		return
-	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.outage) != nil: // the reason is reported already
-		s.summary.Skipped = append(s.summary.Skipped, skipped)
-		return
-	case r.Err != nil:
-		e.Kind = journal.EventProblem
-		s.summary.Broken = append(s.summary.Broken, skipped)
-	default:
-		s.summary.Skipped = append(s.summary.Skipped, skipped)
-	}
-	s.pool.emit(e)
 }
 
 // lacksRoom reports whether disk space or caps forbid another run. Running ones may free some. If none is running, the sweep is

@@ -95,9 +95,9 @@ func NewWorker(c Config) (*Worker, error) {
 // returns an interrupted Summary.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
-// Requeue makes the next sweep work an issue again, like a forge's command with the same verb, and resets counts and waiting
-// times. Retry continues from the commits so far. Fix does so with text as feedback for the agent; a forge shows the text on the
-// request, or else on the issue. Fresh starts from the base. by names the person who asks.
+// Requeue makes the sweep in progress or the next one work an issue again, like a forge's command with the same verb, and resets
+// counts and waiting times. Retry continues from the commits so far. Fix does so with text as feedback for the agent; a forge shows
+// the text on the request, or else on the issue. Fresh starts from the base. by names the person who asks.
 func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
 	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
 		return fmt.Errorf("%q cannot requeue an issue", verb)

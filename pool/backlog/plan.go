@@ -44,7 +44,9 @@ type Query struct {
 	Keys       []string        // the only issues to plan for, named by a person; empty: all
 	Merged     []tracker.Issue // issues that count as closed
 	InProgress map[string]bool // issues that the sweep has started and whose runs have not ended
-	Ended      map[string]bool // issues whose runs have ended; this sweep does not work them again
+	// Ended has the issues whose runs have ended, and the id of the request that each run had. The sweep does not work them again
+	// without a newer request.
+	Ended map[string]string
 }
 
 // Plan is what a sweep would do now.
@@ -57,6 +59,7 @@ type Plan struct {
 	Skipped        []Skipped         // every other open issue
 	Problems       []tracker.Problem // parts of the backlog that could not be read
 	Cycles         []tracker.Cycle   // open issues that wait for each other
+	Asked          map[string]string // issues of Query.Ended for which a person has asked since, and the id of the request
 	Merged         []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
 }
 
@@ -153,7 +156,7 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Problems: listing.Problems, Skipped: unlisted, Cycles: tracker.Cycles(listing.Issues), Merged: q.Merged}
+	plan := Plan{Problems: listing.Problems, Skipped: unlisted, Cycles: tracker.Cycles(listing.Issues), Merged: q.Merged, Asked: v.askedSince(q.Ended)}
 	for _, issue := range listing.Issues {
 		if !issue.Open || !v.isWanted(issue.Key) {
 			continue

@@ -18,7 +18,11 @@ import (
 // limitToStartable reduces the plan's Work to the issues that may start now, beside running issues and unmerged branches. Keys
 // named by a person wait only for runs of the same sweep.
 func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
-	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.InProgress[i.Key] || q.Ended[i.Key] })
+	over := func(key string) bool {
+		_, ended := q.Ended[key]
+		return ended && plan.Asked[key] == ""
+	}
+	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.InProgress[i.Key] || over(i.Key) })
 	if len(queue) == 0 || q.Base.Commit == "" || p.AllowOverlap && p.MaxOpen == 0 && len(p.ByLabel) == 0 {
 		return nil
 	}
@@ -31,7 +35,7 @@ func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed 
 		b.Read = func(ctx context.Context, key string) (tracker.Issue, error) { return p.readWorked(ctx, key, plan) }
 	}
 	for _, f := range plan.FollowUp {
-		if !q.Ended[f.Key] {
+		if !over(f.Key) {
 			b.Taken, b.Listed = append(b.Taken, f.Key), append(b.Listed, f.Issue)
 		}
 	}
@@ -111,4 +115,15 @@ func (p *Plan) applyDecision(d schedule.Decision, queue []tracker.Issue, v view,
 	for _, s := range d.Later {
 		p.Postponed = append(p.Postponed, skip(s))
 	}
+}
+
+// askedSince returns the issues for which a person has asked since their runs ended, and the id of each request.
+func (v view) askedSince(ended map[string]string) map[string]string {
+	since := map[string]string{}
+	for key, known := range ended {
+		if a := v.tally[key].Asked; a != nil && a.ID != known {
+			since[key] = a.ID
+		}
+	}
+	return since
 }
