@@ -88,6 +88,7 @@ func (c Config) validate() error {
 type Pool struct {
 	*Worker
 	wakes   atomic.Int64    // number of calls of Wake
+	heard   atomic.Int64    // value of wakes when a sweep last listed the backlog
 	again   atomic.Int64    // see SetRetryDelay
 	drained context.Context //nolint:containedctx // ends with Drain
 	drain   context.CancelCauseFunc
@@ -113,6 +114,10 @@ func (p *Pool) Wake() {
 	p.changeAndWake(func() { p.wakes.Add(1) })
 	p.runner.CheckIssues()
 }
+
+// MissedWake reports whether no sweep has listed the backlog since the last call of Wake. A call during the end of a sweep may have
+// come too late for it: then the next sweep should begin at once.
+func (p *Pool) MissedWake() bool { return p.heard.Load() != p.wakes.Load() }
 
 // wakeSweeps wakes every sweep, because something has changed.
 func (p *Pool) wakeSweeps() { p.changeAndWake(func() {}) }

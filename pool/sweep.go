@@ -238,6 +238,7 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.commands.ObeyAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.wakes.Load()
+	s.pool.heard.Store(s.woken)
 	plan, err := s.plan(ctx, q, first)
 	gone, unknown := errors.AsType[*backlog.UnknownKeyError](err)
 	switch {

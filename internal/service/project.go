@@ -236,13 +236,17 @@ func (p *project) sweepOnce(ctx context.Context) time.Duration {
 	p.s.balance()
 	check := time.NewTicker(minute)
 	defer check.Stop()
-	for {
+	for woken := false; ; {
 		select {
 		case r := <-done:
 			wait := p.finishSweep(r.summary, r.err)
 			p.s.balance()
+			if woken && parts.Pool.MissedWake() {
+				return 0
+			}
 			return wait
 		case <-p.wakeup:
+			woken = true
 			p.reconfigure(ctx)
 		case <-check.C:
 			p.reconfigure(ctx)
@@ -328,39 +332,6 @@ func (p *project) sleep(ctx context.Context, wait time.Duration) {
 	case <-time.After(wait):
 	case <-p.wakeup:
 	case <-ctx.Done():
-	}
-}
-
-// takeDemand returns the project's demand for slots. With exact it also takes away the slots, so that the count of running issues
-// is exact.
-func (p *project) takeDemand(exact bool) demand {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.parts == nil || !p.sweeping {
-		return demand{}
-	}
-	d := demand{limit: p.setup.Parallel}
-	if exact {
-		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
-		d.usable = p.parts.Pool.MaxAtOnce()
-		if p.waited++; d.busy > 0 {
-			p.waited = 0
-		}
-		d.waited = p.waited
-	}
-	if p.paused || p.ended || p.nextParts != nil {
-		d.limit = 0
-	}
-	return d
-}
-
-// setSlots sets the project's number of slots.
-func (p *project) setSlots(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.parts != nil && p.sweeping && p.slots != n {
-		p.slots = n
-		p.parts.Pool.SetParallel(n)
 	}
 }
 

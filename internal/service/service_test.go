@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -349,5 +350,36 @@ func TestDrain(t *testing.T) {
 	}
 	if opened, closed := p.Opened(); opened != closed {
 		t.Errorf("opened %d times, closed %d", opened, closed)
+	}
+}
+
+// A wake that comes too late for a sweep, but before its end is noticed, starts the next sweep at once.
+func TestWakeAtTheEndOfASweep(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 0)
+	project := p.Project()
+	load, loaded := project.Load, make(chan struct{}, 100)
+	project.Load = func(ctx context.Context) (service.Setup, error) {
+		loaded <- struct{}{}
+		return load(ctx)
+	}
+	s, sweeps, again := service.New(service.Config{}), 0, make(chan struct{})
+	p.Work = func(ctx context.Context) error {
+		if sweeps++; sweeps > 1 {
+			close(again)
+			<-ctx.Done()
+			return nil
+		}
+		<-loaded
+		s.Wake("p")
+		<-loaded // the wake has been received
+		return nil
+	}
+	s.Apply(t.Context(), []service.Project{project}, 0)
+	t.Cleanup(func() { s.Kill(); s.Wait() })
+	select {
+	case <-again:
+	case <-time.After(time.Minute):
+		t.Error("no second sweep within a minute")
 	}
 }

@@ -13,6 +13,39 @@ type demand struct {
 	waited int // balances since it last worked an issue
 }
 
+// takeDemand returns the project's demand for slots. With exact it also takes away the slots, so that the count of running issues
+// is exact.
+func (p *project) takeDemand(exact bool) demand {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts == nil || !p.sweeping {
+		return demand{}
+	}
+	d := demand{limit: p.setup.Parallel}
+	if exact {
+		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
+		d.usable = p.parts.Pool.MaxAtOnce()
+		if p.waited++; d.busy > 0 {
+			p.waited = 0
+		}
+		d.waited = p.waited
+	}
+	if p.paused || p.ended || p.nextParts != nil {
+		d.limit = 0
+	}
+	return d
+}
+
+// setSlots sets the project's number of slots.
+func (p *project) setSlots(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts != nil && p.sweeping && p.slots != n {
+		p.slots = n
+		p.parts.Pool.SetParallel(n)
+	}
+}
+
 // share divides slots among projects: total slots, or each project's limit if total is 0. A free slot goes to the project with the
 // fewest slots, first among those that could use it; ties go to the one that has waited longest. A project that works more issues
 // than its share gets fewer slots than issues, so that it starts nothing when a run ends. Current runs are never cut short.

@@ -45,6 +45,7 @@ type Project struct {
 	Pause       service.SharedPause // for its parts; may be nil
 	Elsewhere   func(context.Context) ([]journal.Record, error)
 	Held        func() error
+	Work        func(context.Context) error
 	Folder      func(ctx context.Context, run string) ([]byte, error)
 	Fetch       func(ctx context.Context, branch string) error
 	Forge       func(tracker.Tracker) tracker.Tracker // wraps the backlog; may be nil
@@ -212,6 +213,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		Folder:    p.Folder,
 		Fetch:     p.Fetch,
 		Held:      p.Held,
+		Work:      p.Work,
 		Problem: func(line string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
