@@ -109,3 +109,22 @@ func TestFullDiskAtImport(t *testing.T) {
 		})
 	}
 }
+
+// An agent that fills the disk and ends before the next look at it has not met a fault of the machine: the run is the cause.
+func TestDiskIsFilledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	full := filepath.Join(t.TempDir(), "full")
+	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; head -c 8388608 /dev/zero > big; echo x > `+full+`; exit 1`)
+	f.Config.MinFree, f.Config.Run.MaxIterations = 16<<20, 1
+	f.issue("a")
+	p := f.pool()
+	p.Disk().Room = func(string) (disk.Room, error) {
+		if _, err := os.Stat(full); err == nil {
+			return disk.Room{}, nil
+		}
+		return disk.Room{Bytes: 1 << 40}, nil
+	}
+	if r := f.only(f.sweepBy(t.Context(), p, "a")); r.Facts.Stop != journal.StopDisk || r.Verdict.Outcome != journal.OverBudget {
+		t.Errorf("stopped by %q, %+v", r.Facts.Stop, r.Verdict)
+	}
+}

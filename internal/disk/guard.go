@@ -184,6 +184,13 @@ func (g *Guard) Needed() (done func()) {
 	}
 }
 
+// Check ends the largest writer if space is short now, for a caller that has just written much.
+func (g *Guard) Check(ctx context.Context) {
+	if g.Floor > 0 {
+		_, _ = g.check(ctx)
+	}
+}
+
 // check ends the largest writer if space is short. It returns the time until the next check.
 func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	g.checking.Lock()

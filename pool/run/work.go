@@ -234,6 +234,7 @@ func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 
 // importWork imports the commits for the loop, and stores their number.
 func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work, error) {
+	x.r.spaces.Disk.Check(ctx) // an agent that has filled the disk may have ended before the guard's next look
 	if err := x.space.Import(ctx); err != nil {
 		return loop.Work{}, err
 	}
