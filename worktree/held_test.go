@@ -20,17 +20,21 @@ var operations = map[string]struct{ begin, end, op string }{
 func TestMergeDuringARebase(t *testing.T) {
 	t.Parallel()
 	for name, c := range operations {
-		for _, linked := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
+		for _, where := range []string{"main checkout", "linked", "linked by relative paths"} {
+			t.Run(name+"/"+where, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t)
 				f.commit(f.dir, "b", "x", "mine 1")
 				f.commit(f.dir, "b", "y", "mine 2")
 				tip, base, dir := f.branchWith("1", "one", "1"), f.base(), f.dir
-				if linked {
-					dir = filepath.Join(realDir(t), "side")
+				if where != "main checkout" {
+					dir = filepath.Join(filepath.Dir(f.dir), "side")
 					f.git("switch", "-q", "-c", "other")
 					f.git("worktree", "add", "-q", dir, "main")
+				}
+				if where == "linked by relative paths" { // as git writes them since 2.48, with worktree.useRelativePaths
+					f.write(f.dir, ".git/worktrees/side/gitdir", "../../../../side/.git\n")
+					f.write(dir, ".git", "gitdir: ../project/.git/worktrees/side\n")
 				}
 				_, _ = f.try(dir, "sh", "-c", c.begin)
 				if _, err := f.try(dir, "git", "symbolic-ref", "-q", "HEAD"); err == nil {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
@@ -33,11 +31,10 @@ func (t *Tree) makeLinked(ctx context.Context) error {
 		return err
 	}
 	// So far only git has written the .git file. Later it is not trusted.
-	content, err := os.ReadFile(filepath.Join(t.Dir(), ".git"))
+	gitDir, err := git.LinkedGitDir(t.Dir())
 	if err != nil {
 		return err
 	}
-	gitDir := filepath.Clean(strings.TrimSpace(strings.TrimPrefix(string(content), "gitdir:")))
 	if was := t.record().GitDir; filepath.Dir(gitDir) != filepath.Dir(was) {
 		return fmt.Errorf("git made the worktree's git directory in an unexpected place: %s", gitDir)
 	} else if gitDir != was {

@@ -66,12 +66,15 @@ func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
 	all := parse(out)
 	byDir := map[string]string{}
 	for _, gitDir := range linkedDirs(g) {
-		if link, err := git.ReadLinked(filepath.Join(gitDir, "gitdir")); err == nil {
-			byDir[filepath.Dir(strings.TrimSuffix(string(link), "\n"))] = gitDir
+		if top, err := git.LinkedTop(gitDir); err == nil {
+			byDir[top] = gitDir
 		}
 	}
 	for i := range all {
 		c := &all[i]
+		if !filepath.IsAbs(c.Dir) { // an older git prints a relative path of its records as it is
+			c.Dir = git.Resolved(filepath.Join(g.Common(), "worktrees", "any", c.Dir))
+		}
 		if c.GitDir = byDir[c.Dir]; i == 0 {
 			c.GitDir = g.Common()
 		}

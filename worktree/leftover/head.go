@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -45,8 +44,8 @@ func IsLost(folder, entry string) bool {
 	if _, err := os.Lstat(folder); err != nil {
 		return true
 	}
-	link, _ := git.ReadLinked(filepath.Join(folder, ".git"))
-	theirs, err := os.Stat(strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")))
+	link, _ := git.LinkedGitDir(folder)
+	theirs, err := os.Stat(link)
 	ours, errOurs := os.Stat(entry)
 	return err == nil && errOurs == nil && !os.SameFile(theirs, ours)
 }

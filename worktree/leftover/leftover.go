@@ -124,7 +124,7 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 		if s.Known[entry] || !IsOurs(entry) {
 			continue
 		}
-		folder := folderOf(entry)
+		folder, _ := git.LinkedTop(entry)
 		if _, err := os.Lstat(folder); folder != "" && !errors.Is(err, fs.ErrNotExist) {
 			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.isOld(entry) && !hasLiveRun(ctx, entry) {
 				key := KeyOf(d.Name())
@@ -162,15 +162,6 @@ func hasLiveRun(ctx context.Context, entry string) bool {
 func IsOurs(entry string) bool {
 	reason, _ := git.ReadLinked(filepath.Join(entry, "locked")) // most are not locked
 	return strings.HasPrefix(string(reason), git.LockReason)
-}
-
-// folderOf returns the folder of a worktree entry, or "" if the entry does not name it.
-func folderOf(entry string) string {
-	link, _ := git.ReadLinked(filepath.Join(entry, "gitdir"))
-	if path := strings.TrimSpace(string(link)); path != "" {
-		return filepath.Dir(path)
-	}
-	return ""
 }
 
 // KeyOf returns the key in a worktree's name, which ends in a digest.

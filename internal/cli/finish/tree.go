@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,11 +75,10 @@ func addPlain(ctx context.Context, g git.Runner, dir, commit string) error {
 	if _, err := g.Output(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
 		return err
 	}
-	link, err := git.ReadLinked(filepath.Join(dir, ".git"))
+	gitDir, err := git.LinkedGitDir(dir)
 	if err != nil {
 		return err
 	}
-	gitDir := strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: "))
 	g = g.Pin(gitDir, g.Common(), dir)
 	config, err := g.Config(ctx)
 	if err != nil {
