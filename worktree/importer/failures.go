@@ -101,8 +101,8 @@ type Failures struct {
 	// counted.
 	Failure string `json:"failure,omitempty"`
 	Count   int    `json:"failures,omitempty"`
-	// InRow is the number of failures in a row that were not temporary, whatever their reasons.
-	InRow int `json:"failures_in_row,omitempty"`
+	// Refused is the number of failures that were not temporary, whatever their reasons.
+	Refused int `json:"refused,omitempty"`
 	// Waiting is the time of the first temporary failure; zero: the last failure was not temporary.
 	Waiting time.Time `json:"waiting,omitzero"`
 	// Killed is how often in a row git was killed, and Since the time of the first kill.
@@ -125,11 +125,11 @@ func (f *Failures) Add(err error, now time.Time) {
 	} else {
 		f.Killed, f.Since = 0, time.Time{}
 	}
-	if f.InRow++; temporary {
-		f.InRow = 0
+	if !temporary {
+		f.Refused++
 	}
 	switch {
-	case f.InRow >= differentAfter:
+	case f.Refused >= differentAfter:
 		f.Count = setAsideAfter
 	case f.Killed >= killedAfter && now.Sub(f.Since) >= killedTime:
 		f.Count = setAsideAfter

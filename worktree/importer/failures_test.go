@@ -84,6 +84,7 @@ func TestFailures(t *testing.T) {
 		"killed after it was away":  {[]step{{0, away}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}}, true, false},
 		"refused after it was away": {[]step{{0, away}, {0, bad}}, false, false},
 		"away after it was refused": {[]step{{0, bad}, {0, away}}, true, false},
+		"refused every other time":  {[]step{{0, bad}, {0, away}, {0, bad}, {0, away}, {0, bad}, {0, away}, {0, bad}, {0, away}, {0, bad}}, false, true},
 	} {
 		var f Failures
 		for _, s := range tt.steps {
