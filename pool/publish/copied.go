@@ -27,20 +27,25 @@ func (p Policy) AddMade(ctx context.Context, values []string, commit string) {
 }
 
 // secret returns the values that are known secrets, or that no file of the commit contains. Git reads all files for that, so it is only
-// asked about values that are not known.
+// asked about values of which neither is known.
 func (p Policy) secret(ctx context.Context, values []string, commit string) []string {
 	unknown := p.Secrets.Unknown(values)
 	if len(unknown) == 0 || commit == "" {
 		return values
 	}
-	found, err := p.Repo.Git().Run(ctx, strings.Join(unknown, "\n"), "grep", "-h", "-o", "-F", "-f", "-", commit, "--")
-	if ctx.Err() != nil {
-		return nil // they were added when the run began
+	public := p.Secrets.Public(commit)
+	if slices.ContainsFunc(unknown, func(v string) bool { return !slices.Contains(public, v) }) {
+		found, err := p.Repo.Git().Run(ctx, strings.Join(unknown, "\n"), "grep", "-h", "-o", "-F", "-f", "-", commit, "--")
+		if ctx.Err() != nil {
+			return nil // they were added when the run began
+		}
+		if err != nil { // git also fails if it finds nothing
+			return values
+		}
+		public = slices.DeleteFunc(slices.Clone(unknown), func(v string) bool { return !strings.Contains(found, v) })
+		p.Secrets.AddPublic(commit, public)
 	}
-	if err != nil { // git also fails if it finds nothing
-		return values
-	}
-	return slices.DeleteFunc(values, func(v string) bool { return slices.Contains(unknown, v) && strings.Contains(found, v) })
+	return slices.DeleteFunc(values, func(v string) bool { return slices.Contains(unknown, v) && slices.Contains(public, v) })
 }
 
 // checkCopies finds files in the commits that git tracks neither on the bases nor in the user's checkout, and that the user has had

@@ -50,13 +50,16 @@ echo hello > README; git add -A; git commit -qm init`)
 	return p
 }
 
-func (p *project) sh(dir, script string) {
+// sh runs a script and returns its output.
+func (p *project) sh(dir, script string) string {
 	p.t.Helper()
 	cmd := exec.Command("sh", "-c", "set -e; "+script)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "RALPH_BRANCH=ralph/a")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", script, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 // findings returns the policy's findings about the commits that the script, as an agent in a worktree, makes.

@@ -30,6 +30,8 @@ type Secrets struct {
 	values     []string     // guarded by mu
 	shortLived []string     // guarded by mu; the last one added is last
 	finder     *leak.Finder // guarded by mu; nil if values have changed
+	commit     string       // guarded by mu; the last one of AddPublic
+	public     []string     // guarded by mu; values that its files contain
 }
 
 // New returns Secrets with these values.
@@ -80,6 +82,26 @@ func (s *Secrets) Unknown(values []string) (unknown []string) {
 		}
 	}
 	return unknown
+}
+
+// AddPublic says that the files of a commit contain these values, so that they are no secrets. Only the last commit is remembered.
+func (s *Secrets) AddPublic(commit string, values []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commit != commit {
+		s.commit, s.public = commit, nil
+	}
+	s.public = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.public, values))))
+}
+
+// Public returns the values that were added for the commit.
+func (s *Secrets) Public(commit string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commit != commit {
+		return nil
+	}
+	return slices.Clone(s.public)
 }
 
 // Finder returns a finder of the present values. It is for other packages of this module.
