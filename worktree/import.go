@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -71,6 +73,9 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 		if errDrop == nil && (dropped || len(git.ObjectsIn(err)) > 0) {
 			result, err = t.tryImport(ctx, in)
 		}
+	}
+	if _, gone := os.Lstat(t.repo.location.Common); err != nil && errors.Is(gone, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", importer.ErrAway, err)
 	}
 	rec := t.record()
 	switch {

@@ -174,6 +174,42 @@ func TestMovedRepository(t *testing.T) {
 	}
 }
 
+// A sweep that meets a repository which was moved meanwhile leaves the work where the next sweep imports it.
+func TestRepositoryThatMovesDuringASweep(t *testing.T) {
+	t.Parallel()
+	for _, private := range []bool{false, true} {
+		f := newFixture(t)
+		tree := f.workIn("k", "r1", private, "echo x >done; git add done; git commit -qm work")
+		var in Inside
+		if private {
+			in = boxed(tree)
+		}
+		moved := filepath.Join(realDir(t), "moved")
+		f.sh("", "mv", f.dir, moved)
+		for range 5 {
+			_, err := tree.Import(t.Context(), in)
+			t.Log(err)
+			if errRemove := tree.Remove(t.Context()); err == nil || !errors.Is(errRemove, ErrUnsaved) {
+				t.Errorf("private %v: imported: %v, removed: %v", private, err, errRemove)
+			}
+		}
+		if kept, err := filepath.Glob(f.repo.statePath("kept", "*")); err != nil || len(kept) > 0 {
+			t.Fatalf("private %v: kept %q, %v", private, kept, err)
+		}
+		f.dir = moved
+		f.open(Options{})
+		trees, err := f.repo.Trees(t.Context())
+		if err != nil || len(trees) != 1 {
+			t.Fatal(trees, err)
+		}
+		if got := f.imported(trees[0]); f.show(got.Tip, "done") != "x" {
+			t.Errorf("private %v: imported %+v", private, got)
+		}
+		f.remove(trees[0])
+		f.clean()
+	}
+}
+
 func TestNoRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -29,7 +29,7 @@ func IsTemporary(err error) bool {
 	if err == nil || errors.Is(err, ErrLate) {
 		return false
 	}
-	if errors.Is(err, ErrInside) || errors.Is(err, errRoom) || IsOutOfResources(err) {
+	if errors.Is(err, ErrInside) || errors.Is(err, ErrAway) || errors.Is(err, errRoom) || IsOutOfResources(err) {
 		return true
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {

@@ -24,6 +24,9 @@ var ErrLate = errors.New("the import did not end in time")
 // ErrInside means that the sandbox failed. Asking it for less would not help.
 var ErrInside = errors.New("git in the sandbox failed")
 
+// ErrAway means that the user's repository is not at its path: it was moved, or its disk is not mounted.
+var ErrAway = errors.New("the repository is gone from its path")
+
 // Run runs a [Script] with exec and reads its output.
 func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.Writer) (exit int, err error), o Options) (*Quarantine, error) {
 	from, to := io.Pipe()
