@@ -7,24 +7,36 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A branch without common history with the base cannot be merged, so it is no success.
+// A branch without common history with the base cannot be merged, so it is no success. That is the reason, not the limit at which
+// the agent has to stop, whether it has made the branch or amended a commit that was there.
 func TestUnrelatedHistory(t *testing.T) {
 	t.Parallel()
-	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {
-		t.Run(string(publish), func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, `cat >/dev/null; git checkout -q --orphan other; echo work > work; git add -A; git commit -qm work`+done)
-			f.issue("a")
-			f.Config.Run.Publish = publish
-			r := f.one()
-			if r.Verdict.Outcome != journal.Failed || r.Verdict.Reason.Code != journal.ReasonLoop || !r.Verdict.Counted {
-				t.Errorf("%+v", r.Verdict)
-			}
-			if text := f.text("a"); !strings.Contains(text, "no history in common with main") {
-				t.Errorf("report:\n%s", text)
-			}
-			f.clean()
-		})
+	for agent, exists := range map[string]bool{
+		`git checkout -q --orphan other; echo work > work; git add -A; git commit -qm work`: false,
+		`echo work > work; git add -A; git commit -q --amend -m work`:                       true,
+	} {
+		for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {
+			t.Run(string(publish), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, `cat >/dev/null; `+agent+done)
+				if exists {
+					f.git(f.repo, "switch", "-q", "--orphan", "ralph/a")
+					f.write("before", "x\n")
+					f.commit("before")
+					f.git(f.repo, "switch", "-q", "main")
+				}
+				f.issue("a")
+				f.Config.Run.Publish = publish
+				r := f.one()
+				if r.Verdict.Outcome != journal.Failed || r.Verdict.Reason.Code != journal.ReasonConflict || !r.Verdict.Counted {
+					t.Errorf("%+v", r.Verdict)
+				}
+				if text := f.text("a"); !strings.Contains(text, "`the commits have no history in common with main`") {
+					t.Errorf("report:\n%s", text)
+				}
+				f.clean()
+			})
+		}
 	}
 }
 

@@ -189,14 +189,11 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	if x.space.Tree == nil {
 		return s, nil // the user's own branch
 	}
-	switch related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); {
-	case err != nil:
+	var err error
+	if s.Facts.Conflict, err = x.unrelated(ctx, s.Tip); err != nil || s.Facts.Conflict != "" {
 		return s, err
-	case !related:
-		s.Facts.Conflict = "the commits have no history in common with " + x.base.Name
-		return s, nil
 	}
-	s, err := x.readChecks(ctx, s, x.base)
+	s, err = x.readChecks(ctx, s, x.base)
 	if err != nil {
 		return s, err
 	}

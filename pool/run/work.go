@@ -35,7 +35,23 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	}
 	res := x.loop(ctx, &s)
 	s = x.collect(s, res)
+	if slices.Contains([]loop.End{loop.EndMaxIterations, loop.EndNoProgress, loop.EndTimeout}, res.End) {
+		// Without an answer of git, the limit is the reason.
+		s.Facts.Conflict, _ = x.unrelated(ctx, s.Tip)
+	}
 	return x.checkInterrupted(ctx, s, res), nil
+}
+
+// unrelated says that commits of the run's tree have no history in common with the base, if they have none.
+func (x *execution) unrelated(ctx context.Context, tip string) (string, error) {
+	if x.space.Tree == nil || tip == "" {
+		return "", nil
+	}
+	related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, tip)
+	if err != nil || related {
+		return "", err
+	}
+	return "the commits have no history in common with " + x.base.Name, nil
 }
 
 // collect puts the result of the loop into the state.
@@ -276,10 +292,8 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	if err := feedback.Import(x.space.Last, reword); err != nil {
 		return err
 	}
-	if x.space.Tree != nil {
-		if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); err == nil && !related { // an error is left to the stage Verify
-			return errors.New(feedback.Unrelated(x.base.Name))
-		}
+	if unrelated, _ := x.unrelated(ctx, s.Tip); unrelated != "" { // an error is left to the stage Verify
+		return errors.New(feedback.Unrelated(x.base.Name))
 	}
 	if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
 		x.storeDoneTip(ctx, s, x.space.Work().Tip)
