@@ -256,8 +256,14 @@ func TestInterruptedMerge(t *testing.T) {
 		t.Errorf("show a: %+v", got)
 	}
 	m.git(t, "merge", "-q", "ralph/a")
-	if got := m.run(t, nil, append(own, "merge", "a")...); got.status != 0 || got.stdout != "a is merged already.\n" {
-		t.Errorf("after a merge by git: %+v", got)
+	for _, next := range []string{"to remove the merged branches: ralph clean\n", ""} {
+		got := m.run(t, nil, append(own, "merge", "a")...)
+		if got.status != 0 || got.stdout != "a is merged already.\n" || got.stderr != next {
+			t.Errorf("after a merge by git: %+v, want %q", got, next)
+		}
+		if got := m.run(t, nil, "clean"); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
 	}
 }
 

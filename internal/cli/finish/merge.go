@@ -116,9 +116,20 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	if err == nil && len(keys) > 0 {
 		work.NoteUnpushed(ctx, a, p)
-		a.UI.Note("to remove the merged branches: ralph clean")
+		noteBranches(ctx, a, p, keys)
 	}
 	return cmp.Or(err, unseen)
+}
+
+// noteBranches names the command that removes the merged branches, if one is left.
+func noteBranches(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) {
+	var names []string
+	for _, key := range keys {
+		names = append(names, git.Heads+p.BranchPrefix+key)
+	}
+	if left, err := p.Repo.Git().Refs(ctx, names...); err != nil || len(left) > 0 {
+		a.UI.Note("to remove the merged branches: ralph clean")
+	}
 }
 
 // done refuses an issue that is being worked, whose agent was stopped before it was done, or that has changed since its run began.
