@@ -58,6 +58,8 @@ func TestBadFile(t *testing.T) {
 		{"app without its key", "github-app-id: 5\n", `F:1: github-app-id needs github-app-key; give --github-app-key FILE`},
 		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not text; put it in quotes`},
 		{"boolean for a command", "gate: true\n", `F:1: gate: true is not a command; put it in quotes if you mean the program`},
+		{"old boolean for a command", "gate: yes\n", `F:1: gate: yes is not a command; put it in quotes if you mean the program`},
+		{"old boolean in commands", "gate: [make, Off]\n", `F:1: gate: Off is not a command; put it in quotes if you mean the program`},
 		{"number in commands", "setup: [make, 5]\n", `F:1: setup: 5 is not a command; put it in quotes if you mean the program`},
 		{"boolean for a line", "proof-command: false\n", `F:1: proof-command: false is not a command; put it in quotes if you mean the program`},
 		{"boolean for a program", "agent: command\nagent-command: [true, 5]\n",

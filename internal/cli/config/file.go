@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/nearest"
@@ -258,10 +259,13 @@ func notCommand(s string) error {
 	return fmt.Errorf("%s is not a command; put it in quotes if you mean the program", s)
 }
 
-// written reports whether a scalar is text in YAML, and not a boolean or a number.
+// written reports whether a scalar is text in YAML, and not a number or a boolean, also of YAML 1.1: the program yes would not end.
 func written(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.StringNode, *ast.LiteralNode:
+	switch n := n.(type) {
+	case *ast.StringNode:
+		boolean := slices.Contains([]string{"y", "yes", "n", "no", "on", "off"}, strings.ToLower(n.Value))
+		return !boolean || n.GetToken().Type != token.StringType
+	case *ast.LiteralNode:
 		return true
 	}
 	return false

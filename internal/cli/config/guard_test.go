@@ -188,7 +188,7 @@ func TestUntrusted(t *testing.T) {
 		{user: "publish: branch\n", file: "publish: auto\n", keys: "publish"},
 		{user: "publish: auto\n", file: "publish: pr\n", keys: "publish"},
 		{user: "publish: merge\n", file: "publish: none\n"},
-		{user: "gate: [make real-test]\n", file: "gate: ['true']\n", keys: "gate"},
+		{user: "gate: [make real-test]\n", file: "gate: ['true', 'yes']\n", keys: "gate"},
 		{user: "gate: [make test]\n", file: "gate: [make lint, make test]\n"},
 		{user: "gate-on: checkout\ngate-files: block\ngate-canary: true\n", file: "gate-on: worktree\ngate-files: require\ngate-canary: false\n",
 			keys: "gate-canary, gate-files, gate-on"},
