@@ -111,7 +111,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	r.trash = trash.New(r.statePath("trash"), r.log)
 	r.trash.Empty()
 	claims := r.git
-	options := remote.Options{Name: o.Remote, Credentials: o.Credentials, Sleep: o.Sleep}
+	options := remote.Options{Name: o.Remote, Credentials: o.Credentials, Sleep: o.Sleep, Watch: o.Watch}
 	if r.remote, err = remote.Open(ctx, r.git, r.location.Top, options); err != nil {
 		return nil, err
 	}

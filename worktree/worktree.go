@@ -88,7 +88,9 @@ type Options struct {
 	// Private lists files of the user's checkout, relative to its top, that are never copied into a worktree.
 	Private []string
 	// Sleep waits between two attempts to reach a remote that does not answer; nil: real time.
-	Sleep         func(ctx context.Context, d time.Duration) error
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Watch is called when a command with the remote begins, and end when it has ended; nil: nobody watches.
+	Watch         func(remote string) (end func())
 	Now           func() time.Time // clock by which claims expire, for machines that share one; nil: this machine's
 	Layers        int64            // bytes for shared checkouts of base commits below private trees; 0: no layers
 	LayerMinFiles int              // number of files from which a repository gets such checkouts; 0: 2,000

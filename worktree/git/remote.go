@@ -60,7 +60,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 	ctx, cancel := withTimeout(ctx, RefsTime)
 	defer cancel()
 	var out string
-	err := g.tries.do(ctx, func() (err error) {
+	err := g.tries.do(ctx, remote, func() (err error) {
 		out, err = g.Output(ctx, append([]string{"ls-remote", "--refs", "--quiet", "--", remote}, patterns...)...)
 		return err
 	})
@@ -81,7 +81,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error {
 	ctx, cancel := withTimeout(ctx, TransferTime)
 	defer cancel()
-	err := g.tries.do(ctx, func() error {
+	err := g.tries.do(ctx, remote, func() error {
 		_, err := g.Output(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
 			"--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--", remote}, what...)...)
 		return err
@@ -164,7 +164,7 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 		args = append(args, m.New+":"+m.Ref)
 	}
 	var out string
-	err := g.tries.do(ctx, func() (err error) {
+	err := g.tries.do(ctx, remote, func() (err error) {
 		out, err = g.Run(ctx, "", args...)
 		return err
 	})

@@ -18,6 +18,8 @@ import (
 type Tries struct {
 	// Sleep waits between two tries; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Watch is called when a command begins, and end when it has ended, with all its tries; nil: nobody watches.
+	Watch func(remote string) (end func())
 
 	exhausted atomic.Bool // the last command has used up its tries
 }
@@ -29,11 +31,14 @@ func (g Runner) WithTries(t *Tries) Runner {
 }
 
 // do runs the command until it succeeds, fails permanently, or has used up the tries.
-func (t *Tries) do(ctx context.Context, command func() error) error {
-	err := command()
+func (t *Tries) do(ctx context.Context, remote string, command func() error) error {
 	if t == nil {
-		return err
+		return command()
 	}
+	if t.Watch != nil {
+		defer t.Watch(remote)()
+	}
+	err := command()
 	sleep := t.Sleep
 	if sleep == nil {
 		sleep = retry.Sleep

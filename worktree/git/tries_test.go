@@ -57,7 +57,7 @@ func TestTries(t *testing.T) {
 		{[]error{away, nil}, 2, nil},
 	} {
 		calls, pauses := 0, len(slept)
-		err := tries.do(t.Context(), func() error {
+		err := tries.do(t.Context(), "origin", func() error {
 			calls++
 			return step.answers[min(calls, len(step.answers))-1]
 		})
@@ -72,7 +72,7 @@ func TestTries(t *testing.T) {
 	}
 	stop := errors.New("stopped")
 	tries.Sleep = func(context.Context, time.Duration) error { return stop }
-	if err := tries.do(t.Context(), func() error { return away }); !errors.Is(err, stop) {
+	if err := tries.do(t.Context(), "origin", func() error { return away }); !errors.Is(err, stop) {
 		t.Errorf("a wait that ends: %v", err)
 	}
 }

@@ -24,6 +24,8 @@ type Options struct {
 	Credentials func(ctx context.Context) (user, secret string, err error)
 	// Sleep waits between two tries; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Watch is called when a command with the remote begins, and end when it has ended; nil: nobody watches.
+	Watch func(remote string) (end func())
 }
 
 // Remote is a remote of a clone, or none. It is safe for concurrent use.
@@ -51,7 +53,7 @@ func Open(ctx context.Context, local git.Runner, top string, o Options) (*Remote
 	if err != nil {
 		return nil, err
 	}
-	r.RemoteGit = local.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).WithDir(top).WithTries(&git.Tries{Sleep: o.Sleep})
+	r.RemoteGit = local.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).WithDir(top).WithTries(&git.Tries{Sleep: o.Sleep, Watch: o.Watch})
 	if o.Credentials == nil {
 		return r, nil
 	}

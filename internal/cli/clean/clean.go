@@ -54,7 +54,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
 		Example:     cleanExample,
-		Annotations: compose.Marks(compose.Looks),
+		Annotations: compose.Marks(compose.Looks, compose.Waits),
 		GroupID:     compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {

@@ -34,6 +34,8 @@ const (
 	Looks = "looks"
 	// SaysUntrusted marks a command with Looks that itself reports the values that it leaves out.
 	SaysUntrusted = "says-untrusted"
+	// Waits marks a command that prints nothing else while it waits for a remote: it says that.
+	Waits = "waits"
 	// Serves marks a service, whose log is read by programs unless it has a terminal.
 	Serves = "serves"
 )

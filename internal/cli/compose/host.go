@@ -35,6 +35,8 @@ type Host struct {
 	Observe func(journal.Event)
 	// FleetLife is how long a machine of a fleet counts as alive without a heartbeat; 0: the default.
 	FleetLife time.Duration
+	// Patience is how long a remote may be silent until a command says that it waits; 0: the default.
+	Patience time.Duration
 	// Service is the address of this machine's service; empty: the default.
 	Service string
 	// Trackers are additional kinds of trackers.

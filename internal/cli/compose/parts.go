@@ -43,6 +43,7 @@ type Parts struct {
 	looks         bool            // the command runs nothing in the sandbox
 	warned        bool            // the warnings of Unmet were printed
 	clock         func() time.Time
+	watch         func(remote string) (end func()) // see worktree.Options
 }
 
 // Open loads the configuration and opens the repository, its journal and its backlog.
@@ -86,6 +87,9 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 		return nil, err
 	}
 	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, marked(cmd, Serves), p.Secrets.Log(a.UI.Err))))
+	if marked(cmd, Waits) {
+		p.watch = a.UI.NoteWaits(a.Host.Patience)
+	}
 	if p.Repo, err = worktree.Open(ctx, p.Top, p.Repository()); err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func (p *Parts) Repository() worktree.Options {
 // UseRemote opens the repository again with the remote that holds the claims, if there is one.
 func (p *Parts) UseRemote(ctx context.Context) error {
 	options := p.Repository()
-	options.HostDir, options.Remote = p.hostDir(), p.Remote
+	options.HostDir, options.Remote, options.Watch = p.hostDir(), p.Remote, p.watch
 	switch p.Remote {
 	case "none":
 		return nil

@@ -38,7 +38,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
 		Example:     "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
-		Annotations: compose.Marks(compose.Looks, compose.SaysUntrusted),
+		Annotations: compose.Marks(compose.Looks, compose.SaysUntrusted, compose.Waits),
 		GroupID:     compose.GroupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
 	}

@@ -28,6 +28,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry KEY", Short: "Ask the next sweep to work an issue again", Long: retryLong,
 		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: compose.GroupWork,
+		Annotations: compose.Marks(compose.Waits),
 	}
 	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		if !issue.Open {
