@@ -93,6 +93,9 @@ func (p Prices) Date() string { return p.date }
 
 // With returns the prices with own ones added, which take precedence.
 func (p Prices) With(own Prices) Prices {
+	if len(own.Models) == 0 {
+		return p
+	}
 	all := maps.Clone(p.Models)
 	if all == nil {
 		all = map[string]Price{}
