@@ -150,7 +150,7 @@ func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.
 	c.process = p
 	started <- nil
 	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = io.Copy(c.stderr, stderr) })
+	reading.Go(func() { _, _ = io.CopyBuffer(c.stderr, struct{ io.Reader }{stderr}, make([]byte, 512)) })
 	c.exit, _ = p.Wait()
 	_, _ = c.conn.CloseRead(), c.conn.CloseWrite() // the last events, such as a failure, can still be read
 	reading.Wait()                                 // nobody else holds the write end

@@ -203,7 +203,7 @@ func (g Runner) Read(ctx context.Context, stdin string, read func(*bufio.Reader)
 		_ = to.CloseWithError(err) // always nil
 		done <- err
 	}()
-	err := read(bufio.NewReaderSize(from, 64<<10))
+	err := read(bufio.NewReaderSize(from, 16<<10))
 	_ = from.CloseWithError(err) // always nil
 	if err != nil {
 		cancel(err)

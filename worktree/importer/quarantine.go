@@ -39,7 +39,7 @@ type Quarantine struct {
 // Read reads the output of a [Script] to the end of in. After an error, no files are left.
 func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
 	o.Caps = o.Caps.WithDefaults()
-	r := bufio.NewReaderSize(in, 64<<10)
+	r := bufio.NewReaderSize(in, 16<<10)
 	rep, err := readReport(r)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 		return nil, err
 	}
 	defer f.Close()
-	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(&limitedReader{r, o.Caps.Size}, f), 64<<10), caps: o.Caps, sha256: o.SHA256}
+	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(&limitedReader{r, o.Caps.Size}, f), 16<<10), caps: o.Caps, sha256: o.SHA256}
 	c, err := s.scan()
 	if err != nil {
 		return nil, err
