@@ -50,7 +50,7 @@ func (e *issueError) Unwrap() error { return e.error }
 
 // newAttempt claims the issue and freezes it. If the attempt is nil, the result has the reason. It registers the attempt first,
 // so that Stop reaches it as soon as the journal shows its record.
-func (w *Worker) newAttempt(s callContexts, t task) (*attempt, Result) {
+func (w *Worker) newAttempt(s callContexts, t task) (*attempt, *Result) {
 	a := &attempt{task: t, w: w, call: s, rec: w.newRecord(t.issue)}
 	a.rec.Base = t.base.Name
 	if s.early.Err() != nil {
@@ -67,23 +67,22 @@ func (w *Worker) newAttempt(s callContexts, t task) (*attempt, Result) {
 	}
 	a.handle = w.register(s, a.rec)
 	a.call, a.stopPolling = callContexts{a.handle.early, s.soft, s.hard}, a.handle.pollStopRequests(a.rec)
-	result, frozen := a.claimAndFreeze()
-	if !frozen {
+	if result := a.claimAndFreeze(); result != nil {
 		a.unlabelStopped(result)
 		a.unregister()
 		return nil, result
 	}
-	return a, Result{}
+	return a, nil
 }
 
-// claimAndFreeze takes the claim and the snapshot. If it fails, the result has the reason.
-func (a *attempt) claimAndFreeze() (result Result, frozen bool) {
+// claimAndFreeze takes the claim and the snapshot. If it fails, it returns a result with the reason.
+func (a *attempt) claimAndFreeze() *Result {
 	err := a.w.runner.Admission().Admit(a.call.hard, &a.rec)
 	if err != nil {
-		return a.endUnclaimed(err, true), false
+		return a.endUnclaimed(err, true)
 	}
 	if a.claim, err = a.w.taker.Take(a.call.early, a.rec); err != nil {
-		return a.endUnclaimed(err, false), false
+		return a.endUnclaimed(err, false)
 	}
 	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
@@ -98,25 +97,25 @@ func (a *attempt) claimAndFreeze() (result Result, frozen bool) {
 		a.startErr, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {
-		return a.endClaimed(skip, err), false
+		return a.endClaimed(skip, err)
 	}
-	return Result{}, true
+	return nil
 }
 
 // do does the run of the attempt.
-func (a *attempt) do() Result {
-	w, rec := a.w, a.rec
+func (a *attempt) do() *Result {
+	w, rec := a.w, &a.rec
 	a.stopPolling()
 	defer w.unregister(a.handle)
 	if a.mergedByBatch {
-		rec = *a.stored
+		rec = a.stored
 	}
-	res := w.runner.Do(a.call.hard, run.Task{
+	res := w.runner.Do(a.call.hard, &run.Task{
 		LastRuns: a.call.early, StopContext: a.handle.soft, KillContext: a.handle.urgent,
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
+		Record: *rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
 		Failed: a.startErr, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.mergedByBatch,
 	})
-	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
+	return &Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
 }
 
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue no longer qualifies.
@@ -269,7 +268,7 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 
 // endUnclaimed ends an attempt that was not admitted or got no claim. affectsAll means that every issue would fail for the same
 // reason.
-func (a *attempt) endUnclaimed(err error, affectsAll bool) Result {
+func (a *attempt) endUnclaimed(err error, affectsAll bool) *Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipResult(*capped)
 	}
@@ -291,7 +290,7 @@ func (a *attempt) endUnclaimed(err error, affectsAll bool) Result {
 }
 
 // endClaimed ends an attempt that has a claim but starts no run.
-func (a *attempt) endClaimed(skip *journal.Skip, err error) Result {
+func (a *attempt) endClaimed(skip *journal.Skip, err error) *Result {
 	defer a.unregister()
 	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
@@ -320,7 +319,7 @@ func (a *attempt) stopSkip() *journal.Skip {
 
 // unlabelStopped removes the pick-up label if StopUnlabels is set and a person's stop has ended the attempt. A run would do the
 // same.
-func (a *attempt) unlabelStopped(result Result) {
+func (a *attempt) unlabelStopped(result *Result) {
 	var why journal.Facts
 	halt.Note(&why, context.Cause(a.handle.soft))
 	ended := why.Stop == journal.StopAsked && (result.Skip.Code == journal.SkipAsked || result.Err != nil)
@@ -345,7 +344,7 @@ func (a *attempt) unregister() {
 }
 
 // faultResult returns the result for a fault of this host or the repository.
-func (a *attempt) faultResult(err error) Result {
+func (a *attempt) faultResult(err error) *Result {
 	r := a.skipResult(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	r.Err = err
 	if publish.Unreachable(err) {
@@ -354,6 +353,6 @@ func (a *attempt) faultResult(err error) Result {
 	return r
 }
 
-func (a *attempt) skipResult(s journal.Skip) Result {
-	return Result{Issue: a.issue, Record: a.rec, Skip: &s, Finished: a.finished}
+func (a *attempt) skipResult(s journal.Skip) *Result {
+	return &Result{Issue: a.issue, Record: a.rec, Skip: &s, Finished: a.finished}
 }

@@ -25,11 +25,11 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	defer done()
 	var items []*batch.Item
 	var outage error // why no other issue can be merged now
-	add := func(r Result) (landed bool) {
+	add := func(r *Result) (landed bool) {
 		if r.Deferred != nil {
 			r.Err = errors.Join(r.Err, r.Deferred)
 		}
-		results, outage = append(results, r), errors.Join(outage, r.Unavailable)
+		results, outage = append(results, *r), errors.Join(outage, r.Unavailable)
 		return r.Record.Published != ""
 	}
 	for _, key := range keys {
@@ -66,12 +66,12 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 }
 
 // newMerge makes the attempt for an issue whose branch is to be merged.
-func (w *Worker) newMerge(s callContexts, key string) (*attempt, Result) {
+func (w *Worker) newMerge(s callContexts, key string) (*attempt, *Result) {
 	t := task{merge: true, keys: []string{key}}
 	if left, err := w.lookUp(s, key, &t); left.Skip != nil || err != nil {
 		left.Issue, left.Err = t.issue, err
 		left.Issue.Key = cmp.Or(t.issue.Key, key)
-		return nil, left
+		return nil, &left
 	}
 	a, result := w.newAttempt(s, t)
 	if a != nil && a.startErr != nil { // the attempt's own run reports the failure

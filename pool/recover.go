@@ -233,7 +233,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.StoppedStage == ""
 	on := w.register(d.call, rec)
 	defer w.unregister(on)
-	res := w.runner.Do(d.call.hard, run.Task{
+	res := w.runner.Do(d.call.hard, &run.Task{
 		LastRuns: d.call.early, StopContext: on.soft, KillContext: on.urgent,
 		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
 		Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,

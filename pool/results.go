@@ -22,7 +22,7 @@ func (s *sweep) addResults() {
 }
 
 // addResult adds a result to the summary. It has the backlog listed again, since issues may have waited for this one.
-func (s *sweep) addResult(r Result) {
+func (s *sweep) addResult(r *Result) {
 	s.stale = s.stale || s.hasIssuesLeft() && (r.Closed || r.Skip == nil || s.ordered || s.outage != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	outage := publish.Outage(r.Unavailable)
@@ -40,7 +40,7 @@ func (s *sweep) addResult(r Result) {
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	} else {
 		s.started--
-		s.leaveOut(r, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip}, outage)
+		s.leaveOut(*r, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip}, outage)
 	}
 	switch {
 	case r.Unavailable == nil || s.summary.Unavailable != nil:

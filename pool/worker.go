@@ -183,7 +183,7 @@ func (w *Worker) workOne(ctx, drained context.Context, key string, t task) (r Re
 	if r, err = w.lookUp(s, key, &t); r.Skip != nil || err != nil {
 		return r, err
 	}
-	r = w.work(s, t)
+	r = *w.work(s, t)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
@@ -248,7 +248,7 @@ type task struct {
 }
 
 // work works one issue.
-func (w *Worker) work(s callContexts, t task) Result {
+func (w *Worker) work(s callContexts, t task) *Result {
 	a, result := w.newAttempt(s, t)
 	if a == nil {
 		return result

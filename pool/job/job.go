@@ -194,7 +194,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		defer cancel()
 		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(after, rec.ID))
 	}
-	return runner.Do(hard, run.Task{
+	return *runner.Do(hard, &run.Task{
 		Record: rec, Claim: claim, Base: base, Head: j.Strategy == StrategyHead, Dirty: j.AllowDirty, Output: j.Output,
 		SignalOptional: j.SignalOptional, Command: j.Command, Observe: j.Observe, Stream: j.Stream, StopContext: ctx,
 	}), nil
@@ -301,7 +301,7 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 					"run", rec.ID, "error", errors.Join(err, claim.Reserve(after, rec.ID, jobTTL)))
 				continue
 			}
-			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, StopContext: soft})
+			res := r.Do(ctx, &run.Task{Record: rec, Resume: true, Claim: claim, StopContext: soft})
 			if j.Recovered != nil {
 				j.Recovered(res.Record)
 			}

@@ -17,7 +17,7 @@ const earlierShown = 5
 
 // Progress says that the issue is being worked, and in which phase the run is. at is its latest event about a stage or an
 // iteration.
-func Progress(in Input, at journal.Event) string {
+func Progress(in *Input, at journal.Event) string {
 	r := in.Record
 	var b strings.Builder
 	fmt.Fprintf(&b, "**ralph: working** since %s on machine %s: %s.\n\n", stamp(r.Started), tracker.QuoteLine(r.Host, line), phase(at))
@@ -27,7 +27,7 @@ func Progress(in Input, at journal.Event) string {
 	}
 	fmt.Fprintf(&b, "\n- Agent: %s, sandbox: %s\n- Run: `%s`\n\n", agent(r), r.Sandbox, r.ID)
 	fmt.Fprintf(&b, "%s\n", stop(in.Steps, r))
-	history(&b, in)
+	history(&b, *in)
 	return b.String()
 }
 

@@ -301,7 +301,7 @@ func TestProgress(t *testing.T) {
 		"the commits are being verified":    {Kind: journal.EventStage, Stage: journal.StageVerify},
 		"the commits are being published":   {Kind: journal.EventStage, Stage: journal.StagePublish},
 	} {
-		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}}, e)
+		got := report.Progress(&report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}}, e)
 		want = "**ralph: working** since 2026-01-02T03:04:05Z on machine `@ box`: " + want + ".\n\n- Attempt 2 of 3\n" +
 			"- Agent: claude (`@ big`), sandbox: native\n- Run: `r1`\n\nStop it with `ralph stop a`.\n"
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -356,7 +356,7 @@ func TestHistory(t *testing.T) {
 		"- 2026-01-02T03:04:05Z: failed (1 commit, run `r4`)\n" +
 		"- 2026-01-02T03:04:05Z: gate-failed, `</details> # @ acme, fixes # 1: " + strings.Repeat("x", 111) + "…` (1 commit, run `r6`)\n" +
 		"- 2026-01-02T03:04:05Z: succeeded, `" + redact.Text + "` (1 commit, run `r7`)\n\n</details>\n"
-	for _, got := range []string{report.Final(in), report.Progress(in, journal.Event{})} {
+	for _, got := range []string{report.Final(in), report.Progress(&in, journal.Event{})} {
 		_, got, _ = strings.Cut(got, "\n<details>")
 		if diff := cmp.Diff(want, "\n<details>"+got); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)

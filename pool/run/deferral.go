@@ -40,7 +40,7 @@ func (x *execution) warn(s journal.State, err error) journal.State {
 }
 
 // deferRun stores the run for the next sweep to continue.
-func (x *execution) deferRun(ctx context.Context, s journal.State, err error) journal.State {
+func (x *execution) deferRun(ctx context.Context, s *journal.State, err error) {
 	if away, ok := errors.AsType[*deferral](err); ok && away.affectsAll {
 		x.result.Unavailable = away.error
 	}
@@ -48,16 +48,15 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
 	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
-	x.reportDeclined(ctx, s, err)
+	x.reportDeclined(ctx, *s, err)
 	x.events.StopObeyed()
 	s.PID = 0
-	_ = x.save(ctx, s) // on failure this process still knows it
+	_ = x.save(ctx, *s) // on failure this process still knows it
 	ctx, done := x.stop.ForRelease(ctx)
 	defer done()
 	if err := x.claim.Reserve(ctx, x.r.ReservedFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)
 	}
-	return s
 }
 
 // ReservedFor returns how long the claim of a run deferred at this stage stays reserved: longer if its commits are only on this host.

@@ -26,7 +26,7 @@ import (
 type execution struct {
 	r    *Runner
 	c    *Config
-	task Task
+	task *Task
 	run  journal.Run // does not change, except for what Prepare chooses: Base, ExcludedCommit and RestartReason
 	log  *slog.Logger
 
@@ -64,13 +64,14 @@ func stages() []stage {
 	}
 }
 
-// pipeline takes the state through the remaining stages.
-func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
+// pipeline takes the state through the remaining stages. It and its helpers take a pointer, because each copy of a state makes the
+// stack of every run larger.
+func (x *execution) pipeline(ctx context.Context, s *journal.State) {
 	ctx = tracker.WithWait(ctx, x.events.Waiting)
 	defer x.releaseMergeLock()
 	defer func() { x.space.Forget() }()
 	defer x.dropHostFiles(ctx)
-	s, from := x.resume(ctx, s)
+	from := x.resume(ctx, s)
 	free := func() {}
 	defer func() { free() }()
 	for _, stage := range stages() {
@@ -81,17 +82,16 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			free()
 			ctx, free = x.stop.OnlySave(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
 		}
-		next, err := x.beginStage(ctx, stage, s)
-		if err != nil {
-			return x.deferRun(ctx, next, err)
+		if err := x.beginStage(ctx, stage, s); err != nil {
+			x.deferRun(ctx, s, err)
+			return
 		}
-		s = next
 	}
-	return x.end(ctx, s)
+	x.end(ctx, s)
 }
 
 // beginStage stores that a stage begins, and does the stage.
-func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+func (x *execution) beginStage(ctx context.Context, stage stage, s *journal.State) error {
 	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.StoppedStage == "" {
 		x.events.Emit(journal.Event{
 			Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
@@ -99,11 +99,11 @@ func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State
 		})
 	}
 	s.Stage = stage.name
-	if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
-		return s, &deferral{err, true} // an effect that cannot be undone needs a record
+	if err := x.save(ctx, *s); err != nil && !stage.name.Before(journal.StagePublish) {
+		return &deferral{err, true} // an effect that cannot be undone needs a record
 	}
 	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.DurationUntil(time.Now()).Seconds()})
-	s, err := x.doStage(ctx, stage, s)
+	err := x.doStage(ctx, stage, s)
 	s.Facts.CompletedAt, s.Facts.Usage = time.Now(), x.addLaterUsage(stage.name, s.Facts.Usage)
 	if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
 		s.Verdict = decide.Verdict(s.Facts)
@@ -111,14 +111,16 @@ func (x *execution) beginStage(ctx context.Context, stage stage, s journal.State
 	if err != nil && s.Stage == journal.StageVerify { // the verdict may still change
 		s.Verdict = journal.Verdict{}
 	}
-	return s, err
+	return err
 }
 
 // doStage does a stage. Task.KillContext ends the stages in which the agent works. Stages that only report have limited time for the
 // remote.
-func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+func (x *execution) doStage(ctx context.Context, stage stage, s *journal.State) (err error) {
 	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.StoppedStage == "" && x.stop.Stopped(ctx) { // no agent has begun
-		return x.cut(ctx, s, stage.name), nil
+		s.Facts.StoppedStage = stage.name
+		halt.Note(&s.Facts, x.stop.Reason(ctx))
+		return nil
 	}
 	cancel := context.CancelFunc(func() {})
 	switch {
@@ -128,7 +130,8 @@ func (x *execution) doStage(ctx context.Context, stage stage, s journal.State) (
 		ctx, cancel = x.stop.ForRemote(ctx)
 	}
 	defer cancel()
-	return stage.do(x, ctx, s)
+	*s, err = stage.do(x, ctx, *s)
+	return err
 }
 
 // save stores the redacted state. After a failure the run continues, but does nothing outward: no later process would know of it.
@@ -152,18 +155,18 @@ func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) 
 }
 
 // end stores the end of the run and emits its event.
-func (x *execution) end(ctx context.Context, s journal.State) journal.State {
+func (x *execution) end(ctx context.Context, s *journal.State) {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
 	e := x.events.Stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason,
 		Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
 		Usage: &usage, UsedNothing: s.Facts.UsedNothing, Elapsed: x.run.DurationUntil(s.Ended).Seconds(),
-		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: s}.Merged(),
+		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: *s}.Merged(),
 		URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.OnEnd(e)
-	_ = x.save(ctx, s) // on failure the stage before is stored; repeating it has no effect
+	_ = x.save(ctx, *s) // on failure the stage before is stored; repeating it has no effect
 	x.events.Deliver(e)
 	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", detail,
@@ -177,5 +180,4 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.openErr,
 		}
 	}
-	return s
 }

@@ -286,14 +286,14 @@ func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 }
 
 // resume returns the stage at which the run continues. A run that died before Verify is cut there, and its work is imported.
-func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
+func (x *execution) resume(ctx context.Context, s *journal.State) journal.Stage {
 	if !x.task.Resume {
 		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
 		s.Facts.Files = x.run.Settings.Checks.Files
 		if x.needsBaseline(ctx) {
-			return s, journal.StageBaseline
+			return journal.StageBaseline
 		}
-		return s, journal.StagePrepare
+		return journal.StagePrepare
 	}
 	s.PID, s.Process = os.Getpid(), x.r.process
 	if err := x.reattach(ctx); err != nil {
@@ -302,13 +302,13 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	switch {
 	case s.Stage.Before(journal.StageVerify):
 		s.Facts.Stop, s.Facts.StoppedStage = journal.StopCrash, s.Stage
-		return s, journal.StageVerify
-	case s.Stage == journal.StagePublish && s.Published == "" && x.isPushed(s):
+		return journal.StageVerify
+	case s.Stage == journal.StagePublish && s.Published == "" && x.isPushed(*s):
 		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
 	case s.Stage == journal.StagePublish && s.Published == "":
-		return s, journal.StageVerify // the base may have moved, and the merge lock is gone
+		return journal.StageVerify // the base may have moved, and the merge lock is gone
 	}
-	return s, s.Stage
+	return s.Stage
 }
 
 // reattach finds the run's tree.

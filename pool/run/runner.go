@@ -183,8 +183,8 @@ func (r *Runner) checks() journal.Checks {
 }
 
 // Do takes the run from its record's stage to its end. When ctx ends, Do kills everything, but still imports commits. When
-// task.StopContext ends, Do asks the agent to end. Errors become facts of the record.
-func (r *Runner) Do(ctx context.Context, task Task) Result {
+// task.StopContext ends, Do asks the agent to end. Errors become facts of the record. Do keeps the task, and changes it.
+func (r *Runner) Do(ctx context.Context, task *Task) *Result {
 	stop, ctx, free := stopping.New(ctx, stopping.Config{
 		StopContext: task.StopContext, KillContext: task.KillContext, LastRuns: task.LastRuns, Grace: r.c.StopGrace, ShutdownWait: r.c.ShutdownWait,
 	})
@@ -199,17 +199,19 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 		Run: task.Record.ID, Kind: task.Record.Kind, Shared: task.Shared, TTL: r.c.ClaimTTL, Stop: stop.Switch, Log: x.log,
 	})
 	x.spend = &spending.Account{Run: x.run, Claim: x.claim, Issue: r.c.Budget, Own: r.c.PerRun, Log: x.log}
-	state := task.Record.State
+	state := &x.result.Record.State
+	*state = task.Record.State
 	if err := x.events.Open(); err != nil {
-		x.result.Record = journal.Record{Run: x.run, State: x.deferRun(ctx, state, err)}
-		return x.result
+		x.deferRun(ctx, state, err)
+		x.result.Record.Run = x.run
+		return &x.result
 	}
 	x.earlier = x.earlierRuns(ctx)
 	wait := x.watch(ctx)
-	state = x.pipeline(ctx, state)
+	x.pipeline(ctx, state)
 	stop.Kill(nil) // ends the watching
 	wait()
 	x.events.Close()
-	x.result.Record = journal.Record{Run: x.run, State: state}
-	return x.result
+	x.result.Record.Run = x.run
+	return &x.result
 }

@@ -12,7 +12,7 @@ import (
 func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	s := redact.New()
-	x := &execution{r: &Runner{}, c: &Config{
+	x := &execution{task: &Task{}, r: &Runner{}, c: &Config{
 		Agent: agents.Claude{}, Secrets: s, Network: gateway.Network{User: agents.User{Env: []string{"ANTHROPIC_API_KEY=the-key-of-the-user"}}},
 	}}
 	x.addSecrets(t.Context())

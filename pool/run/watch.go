@@ -39,7 +39,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	checkNow := x.r.checkRequest.Load()
 	watching.Go(func() { x.watchIssue(ctx, checkNow) })
 	waiting, quiet := context.WithCancelCause(ctx)
-	reported, about := make(chan struct{}), x.reportInput(journal.State{})
+	reported, about := make(chan struct{}), new(x.reportInput(journal.State{}))
 	watching.Go(func() {
 		defer close(reported)
 		x.reportProgress(ctx, waiting, about)
@@ -92,7 +92,7 @@ func (x *execution) checkIssueBriefly(ctx context.Context) {
 }
 
 // reportProgress writes the run's progress on the issue from time to time, when it has changed, until waiting ends.
-func (x *execution) reportProgress(ctx, waiting context.Context, about report.Input) {
+func (x *execution) reportProgress(ctx, waiting context.Context, about *report.Input) {
 	due := time.NewTimer(x.c.ProgressReport)
 	defer due.Stop()
 	for about.Record.Kind == journal.KindIssue {
