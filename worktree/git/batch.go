@@ -3,9 +3,9 @@ package git
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,14 +16,22 @@ type Object struct {
 	Size       int64
 }
 
+// endOfAnswer is a name that no object can have. Git's answer to it ends an answer to many names.
+const endOfAnswer = ".end"
+
 // EachObject calls each for every named object that exists, with a single process. It skips content that each leaves
 // unread. An error of each ends the reading.
 func (g Runner) EachObject(ctx context.Context, names []string, each func(Object, io.Reader) error) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return g.Read(ctx, strings.Join(names, "\n")+
-		"\n", func(r *bufio.Reader) error { return parseObjects(r, each) }, "cat-file", "--batch", "--buffer")
+	var question strings.Builder
+	for _, name := range append(slices.Clip(names), endOfAnswer) {
+		question.WriteString("contents " + name + "\n")
+	}
+	question.WriteString("flush\n")
+	read := func(r *bufio.Reader) error { return parseObjects(r, each) }
+	return g.Ask(ctx, question.String(), read, "cat-file", "--batch-command", "--buffer")
 }
 
 // Objects reads whole objects of one kind. It leaves out objects that are missing or of another kind.
@@ -41,15 +49,15 @@ func (g Runner) Objects(ctx context.Context, kind string, names []string) (map[s
 	return objects, err
 }
 
-// parseObjects reads the output of git cat-file --batch.
+// parseObjects reads the output of git cat-file until endOfAnswer.
 func parseObjects(r *bufio.Reader, each func(Object, io.Reader) error) error {
 	for {
 		header, err := r.ReadString('\n')
-		if errors.Is(err, io.EOF) && header == "" {
-			return nil
-		}
 		if err != nil {
 			return err
+		}
+		if header == endOfAnswer+" missing\n" {
+			return nil
 		}
 		if strings.HasSuffix(header, " missing\n") {
 			continue

@@ -35,15 +35,15 @@ const (
 )
 
 // WithCache makes the runner, and all runners derived from it, read a configuration again only after one of its files has
-// changed, and reuse a process that moves refs for a short time.
+// changed, and reuse processes for a short time.
 func (g Runner) WithCache() Runner {
-	g.cache, g.refProcesses = &cache{configs: map[string]*cachedConfig{}}, &reuse.Processes{}
+	g.cache, g.processes = &cache{configs: map[string]*cachedConfig{}}, &reuse.Processes{}
 	return g
 }
 
 // ShareCache makes the runner share the caches of another.
 func (g Runner) ShareCache(other Runner) Runner {
-	g.cache, g.refProcesses = other.cache, other.refProcesses
+	g.cache, g.processes = other.cache, other.processes
 	return g
 }
 

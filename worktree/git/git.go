@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,17 +38,17 @@ const (
 
 // Runner runs git in one folder with one environment. It is a value: With, WithDir, Pin, WithTimeout and WithAuth return copies.
 type Runner struct {
-	env          []string // the complete environment
-	dir          string   // working directory; a folder that no agent can write
-	common       string   // the pinned repository; empty when none is pinned
-	ownedRefs    ownedRefs
-	auth         func(ctx context.Context) ([]string, error)
-	timeout      time.Duration    // time limit of each command; 0: commandTime
-	maxMemory    uint64           // bytes that each command may write to; 0: no limit
-	minFree      int64            // see WithMinFree
-	tries        *Tries           // retries of commands with a remote; nil: none
-	cache        *cache           // cache of configurations; nil: read each time
-	refProcesses *reuse.Processes // pool of processes; nil: each transaction starts one
+	env       []string // the complete environment
+	dir       string   // working directory; a folder that no agent can write
+	common    string   // the pinned repository; empty when none is pinned
+	ownedRefs ownedRefs
+	auth      func(ctx context.Context) ([]string, error)
+	timeout   time.Duration    // time limit of each command; 0: commandTime
+	maxMemory uint64           // bytes that each command may write to; 0: no limit
+	minFree   int64            // see WithMinFree
+	tries     *Tries           // retries of commands with a remote; nil: none
+	cache     *cache           // cache of configurations; nil: read each time
+	processes *reuse.Processes // pool of processes; nil: none is reused
 }
 
 // New returns a runner without a pinned repository. It takes a few variables, such as PATH and HOME, from the environment
@@ -209,6 +210,17 @@ func (g Runner) Read(ctx context.Context, stdin string, read func(*bufio.Reader)
 		cancel(err)
 	}
 	return cmp.Or(err, <-done)
+}
+
+// Ask is like [Runner.Read] for a command that answers one question after the other: read reads exactly one answer. If the
+// runner has a cache, it may reuse a process. Everything that the process does without having answered must be repeatable.
+func (g Runner) Ask(ctx context.Context, question string, read func(*bufio.Reader) error, args ...string) error {
+	if g.processes == nil || g.auth != nil || g.timeout != 0 {
+		return g.Read(ctx, question, read, args...)
+	}
+	kind := slices.Concat([]string{g.dir, strconv.FormatUint(g.maxMemory, 10)}, args, g.env)
+	run := func(ctx context.Context, in io.Reader, out io.Writer) error { return g.Pipe(ctx, in, out, args...) }
+	return g.processes.Ask(ctx, kind, run, question, read)
 }
 
 // Contains reports whether inner equals outer or is in its history.

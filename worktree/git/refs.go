@@ -1,10 +1,10 @@
 package git
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -105,13 +105,17 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 
 // transact runs commands in the format of git update-ref --stdin.
 func (g Runner) transact(ctx context.Context, commands string) error {
-	args := []string{"update-ref", "--no-deref", "-m", "ralph", "--stdin", "-z"}
-	if g.refProcesses == nil || g.auth != nil || g.timeout != 0 || g.maxMemory != 0 {
-		_, err := g.Run(ctx, commands, args...)
-		return err
+	read := func(r *bufio.Reader) error {
+		for _, want := range []string{"start: ok\n", "commit: ok\n"} {
+			if answer, err := r.ReadString('\n'); err != nil {
+				return err
+			} else if answer != want {
+				return fmt.Errorf("unexpected answer %q", Printable(answer))
+			}
+		}
+		return nil
 	}
-	run := func(ctx context.Context, in io.Reader, out io.Writer) error { return g.Pipe(ctx, in, out, args...) }
-	return g.refProcesses.Transact(ctx, append([]string{g.dir}, g.env...), run, commands)
+	return g.Ask(ctx, "start\x00"+commands+"commit\x00", read, "update-ref", "--no-deref", "-m", "ralph", "--stdin", "-z")
 }
 
 // findMoved returns ErrMoved if one of the refs is not at its edit's Old.

@@ -1,9 +1,8 @@
-// Package reuse keeps a process for the next transaction, because starting one costs more than its work. Its caller is
-// package git.
+// Package reuse keeps processes for the next question, because starting one costs more than its work. Its caller is package git.
 package reuse
 
 import (
-	"cmp"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,54 +10,54 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 const (
 	idleTimeout = 300 * time.Millisecond // how long an idle process is kept: longer than most gaps in a run without slow steps
 	maxAge      = 10 * time.Second       // maximum age of a reused process: git reads its configuration and the format of the refs only once
+	maxIdle     = 16                     // idle processes of all kinds
 )
 
-// ErrEnded means that a process ended without an error in the middle of a transaction.
+// ErrEnded means that a process ended without an error in the middle of an answer.
 var ErrEnded = errors.New("it has ended too early")
 
-// Run runs a process that executes transactions one after the other until its input or ctx ends. The process answers
-// "start: ok" and "commit: ok".
+// Run runs a process that answers questions one after the other until its input or ctx ends.
 type Run func(ctx context.Context, in io.Reader, out io.Writer) error
 
-// Processes keeps at most one idle process. The zero value is ready for use, and safe for concurrent use.
+// Processes keeps some idle processes. The zero value is ready for use, and safe for concurrent use.
 type Processes struct {
 	mu   sync.Mutex
-	idle *process // guarded by mu
+	idle []*process // guarded by mu
 }
 
 // process belongs to the caller that has taken it.
 type process struct {
-	key     []string // the kind passed to Transact
+	kind    []string // the kind passed to Ask
 	started time.Time
 	in      *io.PipeWriter
-	answers chan string
-	ended   chan error // the result of Run
+	out     *io.PipeReader // ends with the error of Run
+	answers *bufio.Reader  // reads out
 	cancel  context.CancelCauseFunc
+	ended   chan struct{}
 	expire  *time.Timer
 }
 
-// Transact runs the commands of one transaction, each ending in NUL, in an idle process or a new one that run starts. It
-// returns the error of run, ErrEnded, or context.Cause(ctx). kind identifies what run does: an idle process of the same
-// kind is reused.
-func (k *Processes) Transact(ctx context.Context, kind []string, run Run, commands string) error {
+// Ask writes a question to an idle process or to a new one that run starts, and passes its output to read, which reads exactly
+// the answer. It returns the error of read or run, ErrEnded, or context.Cause(ctx). kind identifies what run does: an idle
+// process of the same kind is reused.
+func (k *Processes) Ask(ctx context.Context, kind []string, run Run, question string, read func(*bufio.Reader) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	p := k.acquire(kind)
-	if p == nil {
+	reused := p != nil
+	if !reused {
 		p = start(kind, run)
 	}
-	begun, err := p.transact(ctx, commands)
-	if err != nil && !begun && ctx.Err() == nil { // the process had ended before, and has changed nothing
+	begun, err := p.ask(ctx, question, read)
+	if err != nil && reused && !begun && ctx.Err() == nil { // the process had ended before, and has changed nothing
 		p = start(kind, run)
-		_, err = p.transact(ctx, commands)
+		_, err = p.ask(ctx, question, read)
 	}
 	if err == nil {
 		k.release(p)
@@ -69,11 +68,12 @@ func (k *Processes) Transact(ctx context.Context, kind []string, run Run, comman
 func (k *Processes) acquire(kind []string) *process {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p := k.idle
-	if p == nil || !slices.Equal(p.key, kind) {
+	i := slices.IndexFunc(k.idle, func(p *process) bool { return slices.Equal(p.kind, kind) })
+	if i < 0 {
 		return nil
 	}
-	k.idle = nil
+	p := k.idle[i]
+	k.idle = slices.Delete(k.idle, i, i+1)
 	p.expire.Stop()
 	return p
 }
@@ -82,85 +82,70 @@ func (k *Processes) acquire(kind []string) *process {
 func (k *Processes) release(p *process) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.idle != nil || time.Since(p.started) > maxAge {
-		_ = p.in.Close() // always nil
+	if len(k.idle) >= maxIdle || time.Since(p.started) > maxAge {
+		p.close()
 		return
 	}
-	k.idle = p
+	k.idle = append(k.idle, p)
 	p.expire = time.AfterFunc(idleTimeout, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if k.idle == p {
-			k.idle = nil
-			_ = p.in.Close() // always nil
+		if i := slices.Index(k.idle, p); i >= 0 {
+			k.idle = slices.Delete(k.idle, i, i+1)
+			p.close()
 		}
 	})
 }
 
 func start(kind []string, run Run) *process {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	from, to := io.Pipe()
+	from, in := io.Pipe()
+	out, to := io.Pipe()
 	p := &process{
-		key: kind, started: time.Now(), in: to, answers: make(chan string, 2), ended: make(chan error, 1), cancel: cancel,
+		kind: kind, started: time.Now(), in: in, out: out, answers: bufio.NewReaderSize(out, 64<<10), cancel: cancel, ended: make(chan struct{}),
 	}
-	lines := proc.NewExactLines(func(line []byte) {
-		select {
-		case p.answers <- string(line):
-		case <-ctx.Done():
-		}
-	})
 	go func() {
-		err := run(ctx, from, lines)
+		defer close(p.ended)
+		err := run(ctx, from, to)
+		_ = to.CloseWithError(err)                // always nil
 		_ = from.CloseWithError(io.ErrClosedPipe) // always nil
-		p.ended <- err
 		cancel(nil)
 	}()
 	return p
 }
 
-// transact makes all changes or none. After an error the process must not be used again. If begun is true, an error leaves
-// open whether the changes were made.
-func (p *process) transact(ctx context.Context, commands string) (begun bool, err error) {
+// close lets an idle process end.
+func (p *process) close() {
+	_ = p.in.Close()  // always nil
+	_ = p.out.Close() // always nil
+}
+
+// ask returns after an error only when the process has ended. If begun is true, an error leaves open what the process has done.
+func (p *process) ask(ctx context.Context, question string, read func(*bufio.Reader) error) (begun bool, err error) {
+	stop := context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
+	defer stop()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(p.in, "start\x00"+commands+"commit\x00") // an ended process is detected below
+		_, _ = io.WriteString(p.in, question) // an ended process is detected below
 	}()
-	defer func() {
-		if err != nil {
-			p.cancel(err)
-			_ = p.in.Close() // always nil
-		}
-		<-written
-	}()
-	for _, want := range []string{"start: ok", "commit: ok"} {
-		answer, err := p.answer(ctx)
-		if err != nil {
-			return begun, err
-		}
-		if answer != want {
-			return begun, fmt.Errorf("unexpected answer %q", answer)
-		}
+	if _, err = p.answers.Peek(1); err == nil {
 		begun = true
+		err = read(p.answers)
 	}
-	return begun, nil
-}
-
-// answer returns the next answer. It also returns answers that came before the process ended.
-func (p *process) answer(ctx context.Context) (string, error) {
-	select {
-	case answer := <-p.answers:
-		return answer, nil
-	case err := <-p.ended:
-		p.ended <- err // for the next call
-		select {
-		case answer := <-p.answers:
-			return answer, nil
-		default:
-			return "", cmp.Or(err, ErrEnded)
-		}
-	case <-ctx.Done():
-		p.cancel(context.Cause(ctx))
-		return "", cmp.Or(context.Cause(ctx), <-p.ended) // wait for the end
+	if err != nil {
+		p.cancel(err)
+		p.close()
+		<-p.ended
 	}
+	<-written
+	switch {
+	case err == nil:
+		return begun, nil
+	case ctx.Err() != nil:
+		return begun, context.Cause(ctx)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return begun, fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	return begun, err
 }
