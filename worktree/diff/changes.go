@@ -136,24 +136,37 @@ func patchOptions() []string {
 	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 }
 
+// endOfAnswer ends a list of commits. Git repeats a line that is no commit: that ends the answer. It is longer than the name of
+// a commit.
+var endOfAnswer = strings.Repeat("-", 80) + "\n"
+
 // readCommits reads the changes of commits with at most one parent: for each, first the paths, then the lines.
 func (c *changes) readCommits(ctx context.Context) error {
-	args := slices.Concat([]string{"log", "--stdin", "--no-walk=unsorted", "--format=", "--no-merges", "--root", "--no-show-signature"},
-		diffOptions(), []string{"-z", "--raw"}, patchOptions(), []string{"--"})
-	if err := c.git.Read(ctx, strings.Join(c.commits.Commits, "\n")+"\n", c.parse, args...); err != nil {
+	args := slices.Concat([]string{"diff-tree", "--stdin", "--always", "-r", "--root"}, diffOptions(), []string{"-z", "--raw"}, patchOptions())
+	if err := c.git.Ask(ctx, strings.Join(c.commits.Commits, "\n")+"\n"+endOfAnswer, c.parse, args...); err != nil {
 		return fmt.Errorf("read what commits change: %w", err)
 	}
 	return nil
 }
 
-// parse reads the lists of paths and the patches, which alternate. No line of a patch begins like an entry of a list.
+// parse reads the names of the commits, each with its list of paths and its patch. No line of a patch begins like an entry of a
+// list, and none is like the next name: git skips commits that it cannot read.
 func (c *changes) parse(r *bufio.Reader) error {
 	lines := proc.NewExactLines((&patchReader{added: c.added}).line)
+	rest := c.commits.Commits
 	for atLineStart := true; ; {
 		if atLineStart {
+			if len(rest) > 0 {
+				name := rest[0] + "\x00"
+				if next, err := r.Peek(len(name)); err != nil {
+					return err
+				} else if string(next) == name {
+					_, _ = r.Discard(len(name)) // already seen by Peek
+					rest = rest[1:]
+					continue
+				}
+			}
 			switch next, err := r.Peek(1); {
-			case errors.Is(err, io.EOF):
-				return c.close(lines)
 			case err != nil:
 				return err
 			case next[0] == ':':
@@ -172,10 +185,16 @@ func (c *changes) parse(r *bufio.Reader) error {
 			}
 		}
 		part, err := r.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
-		atLineStart = err == nil || errors.Is(err, io.EOF)
+		if atLineStart && string(part) == endOfAnswer {
+			if len(rest) > 0 {
+				return fmt.Errorf("git does not show commit %s", git.Short(rest[0]))
+			}
+			return c.close(lines)
+		}
+		atLineStart = err == nil
 		_, _ = lines.Write(part) // never fails
 	}
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -31,13 +32,21 @@ func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) 
 	return filesOf(ctx, g, base, tip, "--find-renames", "-l2000")
 }
 
-func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...string) ([]File, error) {
-	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv"}, renames...)
-	out, err := g.WithMemory(git.AgentMemory).Output(ctx, append(args, "--end-of-options", base, tip, "--")...)
-	if err != nil {
+func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...string) (files []File, err error) {
+	if !git.IsObject(base) || !git.IsObject(tip) { // git would compare the tip with its parents
+		return nil, fmt.Errorf("list changed files: %q and %q are not names of commits", git.Printable(base), git.Printable(tip))
+	}
+	args := append([]string{
+		"diff-tree", "--stdin", "--always", "-r", "-z", "--raw", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv",
+	}, renames...)
+	read := func(r *bufio.Reader) error {
+		files, err = parseFiles(r, tip)
+		return err
+	}
+	if err := g.WithMemory(git.AgentMemory).Ask(ctx, tip+" "+base+"\n"+endOfAnswer, read, args...); err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)
 	}
-	return parseFiles(out)
+	return files, nil
 }
 
 // Touched lists the paths that tip's commits change since tip forked from base, with both names of a renamed file.
@@ -50,26 +59,47 @@ func Touched(ctx context.Context, g git.Runner, base, tip string) ([]string, err
 	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
 }
 
-func parseFiles(out string) ([]File, error) {
-	var files []File
-	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	for i := 0; i < len(fields) && out != ""; i++ {
-		meta := strings.Fields(strings.TrimPrefix(fields[i], ":"))
-		if len(meta) != 5 || i+1 >= len(fields) {
-			return nil, fmt.Errorf("git diff-tree: cannot read %q", git.Printable(fields[i]))
+// parseFiles reads the name of the tip and its files: git skips a commit that it cannot read.
+func parseFiles(r *bufio.Reader, tip string) (files []File, err error) {
+	if name, err := r.Peek(len(tip) + 1); err != nil {
+		return nil, err
+	} else if string(name) != tip+"\x00" {
+		return nil, fmt.Errorf("git does not show commit %s", git.Short(tip))
+	}
+	_, _ = r.Discard(len(tip) + 1) // already seen by Peek
+	for {
+		next, err := r.Peek(1)
+		if err != nil {
+			return nil, err
+		}
+		if next[0] != ':' {
+			line, err := r.ReadString('\n')
+			if err == nil && line != endOfAnswer {
+				err = fmt.Errorf("git diff-tree: cannot read %q", git.Printable(line))
+			}
+			return files, err
+		}
+		modes, err := r.ReadString(0)
+		if err != nil {
+			return nil, err
+		}
+		meta := strings.Fields(strings.Trim(modes, ":\x00"))
+		if len(meta) != 5 {
+			return nil, fmt.Errorf("git diff-tree: cannot read %q", git.Printable(modes))
 		}
 		f := File{Old: entry(meta[0], meta[2]), New: entry(meta[1], meta[3])}
-		i++
-		f.Path = fields[i]
+		paths := []*string{&f.Path}
 		if strings.HasPrefix(meta[4], "R") || strings.HasPrefix(meta[4], "C") {
-			if i++; i >= len(fields) {
-				return nil, fmt.Errorf("git diff-tree: a rename of %q to nothing", git.Printable(f.Path))
+			paths = []*string{&f.OldPath, &f.Path}
+		}
+		for _, path := range paths {
+			if *path, err = r.ReadString(0); err != nil {
+				return nil, err
 			}
-			f.OldPath, f.Path = f.Path, fields[i]
+			*path = strings.TrimSuffix(*path, "\x00")
 		}
 		files = append(files, f)
 	}
-	return files, nil
 }
 
 // entry returns the zero Entry if the mode is all zeros.

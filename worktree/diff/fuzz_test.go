@@ -16,7 +16,7 @@ func FuzzParsers(f *testing.F) {
 				t.Errorf("link %q is not a changed path", path)
 			}
 		}
-		_, _ = parseFiles(out)
+		_, _ = parseFiles(bufio.NewReader(strings.NewReader("tip\x00"+out)), "tip")
 		(&patchReader{added: func(string, []byte) {}}).line([]byte(out))
 		c.added = func(string, []byte) {}
 		_ = c.parse(bufio.NewReader(strings.NewReader(out)))
