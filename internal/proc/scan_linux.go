@@ -95,28 +95,19 @@ func midExec(pid int) bool {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// readFile fills buf from the start of the file. It avoids os.File because a scan opens hundreds of files.
+// readFile fills buf from the start of a file of /proc. The kernel gives all of these files in one read. It avoids os.File because
+// a scan opens hundreds of files.
 func readFile(name string, buf []byte) (int, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	n := 0
-	for n < len(buf) {
-		c, err := unix.Read(fd, buf[n:])
-		if err == unix.EINTR {
-			continue
+	for {
+		if n, err := unix.Read(fd, buf); err != unix.EINTR {
+			return max(n, 0), err
 		}
-		if err != nil {
-			return n, err
-		}
-		if c == 0 {
-			break
-		}
-		n += c
 	}
-	return n, nil
 }
 
 var errStat = errors.New("unknown format of a process's stat")
