@@ -30,12 +30,12 @@ const (
 const differingScript = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
 umask 077
 export GIT_DIR="${TMPDIR:-/tmp}/ralph-differing.$$" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-mkdir "$GIT_DIR" 2>/dev/null || GIT_DIR=$(mktemp -d) && mkdir "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info" || exit 1
+new() { mkdir "$@" "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info"; }
+new "$GIT_DIR" 2>/dev/null || { GIT_DIR=$(mktemp -d) && new; } || exit 1
 echo 'ref: refs/heads/none' >"$GIT_DIR/HEAD" && echo '* -ident -working-tree-encoding' >"$GIT_DIR/info/attributes" &&
 printf '[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = %s\n' "$1" >"$GIT_DIR/config" &&
 git update-index -z --index-info &&
-{ git update-index -q --refresh >/dev/null
-git diff-files -z --name-only --ignore-submodules=all; }
+{ git update-index --refresh >/dev/null || git diff-files -z --name-only --ignore-submodules=all; }
 s=$?; rm -rf "$GIT_DIR"; exit $s`
 
 // startMark is the last moment at which nothing had run in a checkout.
