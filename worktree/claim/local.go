@@ -42,43 +42,19 @@ func (l localRefs) swap(ctx context.Context, key, old, new string, otherEdits ..
 func (localRefs) push(context.Context, git.Edit) error { return errNoRemote }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
-	out, err := l.git.Output(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(contents)", "--", l.prefix+key)
-	if git.Failed(err) { // the commit is missing
-		at, err := l.git.Refs(ctx, l.prefix+key)
-		return at[l.prefix+key], "", err
-	}
-	if err != nil {
+	at, err := l.git.Refs(ctx, l.prefix+key)
+	if err != nil || len(at) == 0 {
 		return "", "", err
 	}
-	out, found := strings.CutPrefix(out, l.prefix+key+" ")
-	if !found { // no such ref, or only refs below that name
-		return "", "", nil
-	}
-	commit, message, _ = strings.Cut(out, " ")
-	return commit, message, nil
+	commit = at[l.prefix+key]
+	known, err := l.git.Objects(ctx, "commit", []string{commit})
+	return commit, git.Body(known[commit]), err // the commit may be missing
 }
 
 func (l localRefs) lastMoved(key string) time.Time { return l.git.RefTime(l.prefix + key) }
 
+// list lists the messages of the claims. Those of claims whose commit is missing are empty.
 func (l localRefs) list(ctx context.Context) (map[string]string, error) {
-	out, err := l.git.Output(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
-	if git.Failed(err) { // a ref with a missing commit makes the command fail
-		return l.listReadable(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	messages := map[string]string{}
-	for claim := range strings.SplitSeq(out, "\x00") {
-		if ref, message, ok := strings.Cut(strings.TrimPrefix(claim, "\n"), " "); ok {
-			messages[strings.TrimPrefix(ref, l.prefix)] = message
-		}
-	}
-	return messages, nil
-}
-
-// listReadable lists the claims if some commits are missing. Claims without a commit get an empty message.
-func (l localRefs) listReadable(ctx context.Context) (map[string]string, error) {
 	at, err := l.git.Refs(ctx, l.prefix)
 	if err != nil {
 		return nil, err
