@@ -102,7 +102,7 @@ func start(kind []string, run Run) *process {
 	from, in := io.Pipe()
 	out, to := io.Pipe()
 	p := &process{
-		kind: kind, started: time.Now(), in: in, out: out, answers: bufio.NewReaderSize(out, 64<<10), cancel: cancel, ended: make(chan struct{}),
+		kind: kind, started: time.Now(), in: in, out: out, answers: bufio.NewReaderSize(out, 16<<10), cancel: cancel, ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(p.ended)
