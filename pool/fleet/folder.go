@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -98,8 +97,9 @@ func (j *Journal) copyFolder(ctx context.Context, r journal.Record) error {
 	if _, err := os.Stat(r.Dir); err != nil {
 		return nil //nolint:nilerr // it has been pruned, or its disk is gone: there is nothing to show
 	}
+	ended, read := false, int64(0)
 	for range endTries {
-		if hasEnded(r.Dir) || !j.pause(endPause) {
+		if ended, read = hasEnded(r.Dir, read); ended || !j.pause(endPause) {
 			break
 		}
 	}
@@ -113,17 +113,13 @@ func (j *Journal) copyFolder(ctx context.Context, r journal.Record) error {
 	})
 }
 
-var errEnded = errors.New("it has ended")
-
-// hasEnded reports whether a run's folder has the final event.
-func hasEnded(dir string) bool {
-	err := journal.ReadEvents(dir, func(e journal.Event) error {
-		if e.Kind == journal.EventEnded {
-			return errEnded
-		}
+// hasEnded reports whether a run's folder has the final event after an offset, and returns the offset of later events.
+func hasEnded(dir string, from int64) (ended bool, next int64) {
+	err := journal.ReadEventsFrom(dir, from, func(e journal.Event, end int64) error {
+		ended, next = ended || e.Kind == journal.EventEnded, end
 		return nil
 	})
-	return err != nil // do not wait for an unreadable folder
+	return ended || err != nil, max(from, next) // do not wait for an unreadable folder
 }
 
 // copyMissing starts copying the folders of this machine's runs that the database lacks.

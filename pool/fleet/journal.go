@@ -31,7 +31,7 @@ type Journal struct {
 	mu      sync.Mutex
 	open    map[string]journal.Record  // guarded by mu; by run; last saved state and action
 	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
-	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is pending
+	syncing bool                       // guarded by mu; sync runs
 
 	folders folders
 
@@ -115,8 +115,8 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 // addPending makes an entry pending. The caller holds mu.
 func (j *Journal) addPending(run string, e *postgres.Entry) {
 	j.pending[run] = e
-	if j.synced == nil {
-		j.synced = make(chan struct{})
+	if !j.syncing {
+		j.syncing = true
 		j.f.background.Go(j.sync)
 	}
 }
@@ -135,13 +135,12 @@ func (j *Journal) sync() {
 		last := j.f.isLeaving()
 		_ = j.flush(context.Background())
 		j.mu.Lock()
-		if len(j.pending) == 0 || last {
-			close(j.synced)
-			j.synced = nil
-			j.mu.Unlock()
+		j.syncing = len(j.pending) > 0 && !last
+		again := j.syncing
+		j.mu.Unlock()
+		if !again {
 			return
 		}
-		j.mu.Unlock()
 	}
 }
 
