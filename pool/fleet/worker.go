@@ -79,22 +79,24 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 			end(context.Cause(ctx))
 		}
 	})
+	busy := true // also after a panic of the run
+	defer func() {
+		stopWatching()
+		stopRenewing(nil)
+		<-renewed
+		if f.finish(ctx, held, job.JobRow, !busy); busy {
+			return
+		}
+		select {
+		case s.rowFreed <- struct{}{}:
+		default:
+		}
+	}()
 	r, err := s.do(soft, job.Args)
-	stopWatching()
-	stopRenewing(nil)
-	<-renewed
-	busy := errors.Is(err, pool.ErrBusy) || errors.Is(err, pool.ErrEnded) // another machine may have room
-	if !busy {
-		f.recordEnd(ctx, s, job.Args.Key, r, err)
-	}
-	f.finish(ctx, held, job.JobRow, !busy)
-	if busy {
+	if busy = errors.Is(err, pool.ErrBusy) || errors.Is(err, pool.ErrEnded); busy { // another machine may have room
 		return snooze(shortSnooze)
 	}
-	select {
-	case s.rowFreed <- struct{}{}:
-	default:
-	}
+	f.recordEnd(ctx, s, job.Args.Key, r, err)
 	return nil
 }
 

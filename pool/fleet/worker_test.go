@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
@@ -51,6 +52,32 @@ func TestRowComesBack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A run that panics keeps no slot: the claim of its issue may be free, and the planner would count the slot for ever.
+func TestPanicFreesTheSlot(t *testing.T) {
+	t.Parallel()
+	f, err := Start(t.Context(), Config{Database: migrated(t), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	s := newServed(Project{Name: "p", Claims: held{}, Parallel: 1, Limit: 1, Poll: time.Hour})
+	s.do = func(context.Context, row) (pool.Result, error) { panic("broken") }
+	if err := f.add(s); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("River does not see the panic")
+			}
+		}()
+		_ = (&worker{f: f}).Work(t.Context(), &river.Job[row]{JobRow: &rivertype.JobRow{ID: 1}, Args: row{Project: "p", Key: "k"}})
+	}()
+	if n := number(t, f.db, "SELECT count(*) FROM ralph_lease"); n != 0 {
+		t.Errorf("%d slots are held", n)
 	}
 }
 
