@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -166,6 +167,33 @@ func TestSweepTidies(t *testing.T) {
 	}
 	if !strings.Contains(said, lock) || !strings.Contains(said, filepath.Join(f.state, "kept")) {
 		t.Errorf("said: %s", said)
+	}
+}
+
+// A leftover of an issue stays while a run of this pool's namespace works the issue. Runs of other namespaces do not count.
+func TestSweepTidiesItsNamespace(t *testing.T) {
+	t.Parallel()
+	for pool, stays := range map[string]bool{"mine": true, "": false} {
+		t.Run(pool, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.Config.Run.Pool = "mine"
+			f.issue("a")
+			live := f.one()
+			live.ID, live.Pool, live.Key, live.Stage, live.Ended, live.PID = "live", pool, "left", journal.StageWork, time.Time{}, os.Getpid()
+			var err error
+			if live.Process, err = proc.Started(os.Getpid()); err != nil {
+				t.Fatal(err)
+			}
+			stray := filepath.Join(f.state, "worktrees", "left-live")
+			if err := errors.Join(f.store.Memory.Save(t.Context(), live), os.MkdirAll(stray, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			f.sweep(t.Context())
+			if _, err := os.Lstat(stray); (err == nil) != stays {
+				t.Errorf("the leftover: %v", err)
+			}
+		})
 	}
 }
 

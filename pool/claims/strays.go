@@ -78,7 +78,8 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
 	return t.Spaces.Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
 		c := claims[key]
-		open, err := t.Run.Store.Find(ctx, journal.Query{Key: key, Open: true})
+		open, err := t.Run.Store.Find(ctx, journal.Query{Pool: t.Run.Pool, Key: key, Open: true})
+		// Without a key the query matches every run, but the leftover belongs to none.
 		return c.Err != nil || tally.Held(c) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !t.Dead(r) }), err
 	}, func(key, text string) { t.Emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
 }
