@@ -7,8 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 // refusingJournal is a journal that stores no record from a stage on, until off is set. died makes records look like those of a
@@ -80,5 +83,53 @@ func TestJournalRefuses(t *testing.T) {
 				f.clean()
 			})
 		}
+	}
+}
+
+// A run whose end could not be stored reserves nothing of a cap.
+func TestUnsavedEndFreesTheReservation(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.withGreedy(ledger.Caps{Month: loop.Budget{Tokens: 100}})
+	f.Config.Run.Options = agents.Options{Command: []string{"sh", "-c", commits}}
+	f.Config.Run.Budget = loop.Budget{Tokens: 100}
+	f.issue("a")
+	f.Config.Run.Store = &refusingJournal{store: f.store, from: journal.StagePrepare}
+	p := f.pool()
+	if s, err := p.Sweep(t.Context()); err != nil || f.only(s).Reserved.Input != 100 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	f.issue("b")
+	if plan, err := p.Plan(t.Context()); err != nil || plan.Waits(journal.SkipCap) {
+		t.Errorf("%+v, %v", plan.Skipped, err)
+	}
+}
+
+// sharedStore is a store of several machines, on one of which another run has reserved 60 tokens.
+type sharedStore struct {
+	*store
+	begun atomic.Int32
+}
+
+func (s *sharedStore) Begin(context.Context, string) (func() error, error) {
+	s.begun.Add(1)
+	return func() error { return nil }, nil
+}
+
+func (s *sharedStore) Others(context.Context, string) ([]journal.Record, error) {
+	return []journal.Record{{Run: journal.Run{Reserved: agents.Usage{Input: 60}}, State: journal.State{Stage: journal.StageWork}}}, nil
+}
+
+// The runs of other machines count for the caps.
+func TestCapOfASharedStore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.withGreedy(ledger.Caps{Month: loop.Budget{Tokens: 100}})
+	f.Config.Run.Options = agents.Options{Command: []string{"sh", "-c", commits}}
+	f.issue("a")
+	s := &sharedStore{store: f.store}
+	f.Config.Run.Store = s
+	if r := f.one(); r.Granted.Tokens != 40 || s.begun.Load() != 1 {
+		t.Errorf("granted %+v, in %d transactions", r.Granted, s.begun.Load())
 	}
 }

@@ -21,6 +21,7 @@ import (
 // Desk admits the runs of one process. It is safe for concurrent use if its fields do not change after the first use.
 type Desk struct {
 	Store   journal.Store
+	Shared  Shared          // the store of several machines below Store; nil: the store is not shared
 	Pool    string          // namespace of the store's records
 	Account *ledger.Account // nil: there are no caps
 	Budget  loop.Budget     // budget of one run
@@ -30,7 +31,7 @@ type Desk struct {
 	Lock     string                    // file that processes lock from reading the caps until the run is recorded
 }
 
-// Shared is a Store that several machines share. The machines admit runs one at a time.
+// Shared is a store that several machines share. The machines admit runs one at a time.
 type Shared interface {
 	// Begin waits until no other machine is reading the caps. An error of end means that another one may have read them
 	// meanwhile, or may not see what was saved.
@@ -51,8 +52,8 @@ func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
 			return err
 		}
 		defer unlock()
-		if shared, ok := d.Store.(Shared); ok {
-			end, err := shared.Begin(ctx, d.Pool)
+		if d.Shared != nil {
+			end, err := d.Shared.Begin(ctx, d.Pool)
 			if err != nil {
 				return err
 			}
@@ -95,8 +96,8 @@ func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 		return loop.Budget{}, err
 	}
 	open = slices.DeleteFunc(open, d.Dead)
-	if shared, ok := d.Store.(Shared); ok {
-		others, err := shared.Others(ctx, d.Pool)
+	if d.Shared != nil {
+		others, err := d.Shared.Others(ctx, d.Pool)
 		if err != nil {
 			return loop.Budget{}, err
 		}

@@ -223,7 +223,7 @@ func TestDoing(t *testing.T) {
 func desk(t *testing.T, j *Journal) *admission.Desk {
 	t.Helper()
 	return &admission.Desk{
-		Store: j, Account: ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 10}}, j, ""), Budget: loop.Budget{Tokens: 4},
+		Store: j, Shared: j, Account: ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 10}}, j, ""), Budget: loop.Budget{Tokens: 4},
 		Dead: func(journal.Record) bool { return false }, Lock: filepath.Join(t.TempDir(), "lock"),
 	}
 }

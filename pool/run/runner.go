@@ -67,6 +67,8 @@ func New(c Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared, _ := c.Store.(admission.Shared)
+	c.Store = &journal.Unsaved{Store: c.Store}
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Pool)
 	state := c.Repo.StateDir()
 	spaces := &workspace.Config{
@@ -90,11 +92,10 @@ func New(c Config) (*Runner, error) {
 		watcher:   &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
 	}
 	r.admission = &admission.Desk{
-		Store: c.Store, Pool: c.Pool, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
+		Store: c.Store, Shared: shared, Pool: c.Pool, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
 		Dead: r.Dead, Lock: filepath.Join(state, "locks", "admission"),
 	}
 	r.events = &events.Source{Pool: c.Pool, Secrets: c.Secrets, Emit: c.Emit}
-	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.trees = &tree.Maker{Config: &r.c, Spaces: spaces}
 	r.checkRequest.Store(new(make(chan struct{})))
 	return r, nil
