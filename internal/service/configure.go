@@ -18,54 +18,75 @@ func (p *project) configure(ctx context.Context) {
 	p.mu.Unlock()
 	setup, err := load(ctx)
 	changed := difference(old.Values, setup.Values)
-	if err == nil && open && !slices.ContainsFunc(changed, func(key string) bool { return !slices.Contains(setup.Live, key) }) {
-		if len(changed) > 0 {
-			p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
-		}
-		p.mu.Lock()
-		p.setup, p.configProblem = setup, ""
-		p.parts.Pool.SetRetryDelay(cmp.Or(setup.Poll, minute))
-		p.mu.Unlock()
-		return
-	}
+	live := open && !slices.ContainsFunc(changed, func(key string) bool { return !slices.Contains(setup.Live, key) })
 	var parts *Parts
-	if err == nil {
-		parts, err = setup.Open(ctx, p.observe)
-	}
 	paused := false
-	if err == nil {
-		if paused, err = parts.isPaused(); err != nil {
-			err = errors.Join(err, parts.Close())
-		}
+	if err == nil && !live {
+		parts, paused, err = p.open(ctx, setup)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tried = true
 	if err != nil {
-		line := OneLine(err)
-		if line != p.configProblem {
-			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", open)
-		}
-		if p.setup.Repo == "" { // no parts are open
-			p.setup.Repo = setup.Repo
-		}
-		p.configProblem = line
-		p.parts.reportProblem(line)
+		p.keepParts(setup, err)
 		return
 	}
-	if open {
+	if open && len(changed) > 0 {
 		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 	}
-	p.setup, p.configProblem, p.paused = setup, "", paused
+	if live {
+		p.adopt(setup)
+	} else {
+		p.install(setup, parts, paused)
+	}
+}
+
+// open opens the parts of a project. paused means that the project is paused.
+func (p *project) open(ctx context.Context, setup Setup) (parts *Parts, paused bool, err error) {
+	if parts, err = setup.Open(ctx, p.observe); err != nil {
+		return nil, false, err
+	}
+	if paused, err = parts.isPaused(); err != nil {
+		return nil, false, errors.Join(err, parts.Close())
+	}
+	return parts, paused, nil
+}
+
+// keepParts records why the project could not be opened with this configuration.
+func (p *project) keepParts(setup Setup, err error) {
+	line := OneLine(err)
+	p.mu.Lock()
+	parts, known := p.parts, line == p.configProblem
+	p.tried, p.configProblem = true, line
+	if p.setup.Repo == "" { // no parts are open
+		p.setup.Repo = setup.Repo
+	}
+	p.mu.Unlock()
+	if !known {
+		p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", parts != nil)
+	}
+	parts.reportProblem(line)
+}
+
+// adopt applies a configuration that needs no new parts.
+func (p *project) adopt(setup Setup) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.setup, p.configProblem = setup, ""
+	p.parts.Pool.SetRetryDelay(cmp.Or(setup.Poll, minute))
+}
+
+// install replaces the open parts, once the current sweep has ended.
+func (p *project) install(setup Setup, parts *Parts, paused bool) {
+	p.mu.Lock()
+	p.tried, p.setup, p.configProblem, p.paused = true, setup, "", paused
+	old := p.parts
 	if p.sweeping { // current runs end under their own configuration
-		defer p.release(p.nextParts)
-		p.nextParts = parts
+		old, p.nextParts = p.nextParts, parts
 		p.parts.Pool.Drain()
 		p.stopWork()
-		return
+	} else {
+		p.parts = parts
 	}
-	defer p.release(p.parts)
-	p.parts = parts
+	p.mu.Unlock()
+	p.release(old)
 }
 
 // problem formats an error in one line, with a hint to its fix.

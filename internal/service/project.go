@@ -275,31 +275,36 @@ func (p *project) reconfigure(ctx context.Context) {
 
 // finishSweep records the end of a sweep and switches to later parts, if there are any.
 func (p *project) finishSweep(summary pool.Summary, err error) (wait time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.problem
-	p.sweeping, p.swept, p.problem, p.cancelWork = false, time.Now(), "", nil
+	parts, problem := p.opened(), ""
 	switch {
 	case err != nil:
-		p.problem = p.parts.problem(err)
+		problem = parts.problem(err)
 	case summary.Unavailable != nil:
-		p.problem = p.parts.problem(summary.Unavailable)
+		problem = parts.problem(summary.Unavailable)
 	case len(summary.Broken) > 0:
 		b := summary.Broken[0]
-		p.problem = OneLine(fmt.Errorf("%s: %s", b.Issue.Key, b.Skip.Detail))
+		problem = OneLine(fmt.Errorf("%s: %s", b.Issue.Key, b.Skip.Detail))
 	}
-	if p.failures++; p.problem == "" {
+	p.mu.Lock()
+	known := problem == p.problem
+	p.sweeping, p.swept, p.problem, p.cancelWork = false, time.Now(), problem, nil
+	if p.failures++; problem == "" {
 		p.failures = 0
-	} else if p.problem != was {
-		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
 	}
-	p.parts.reportProblem(cmp.Or(p.configProblem, p.problem))
-	if p.nextParts != nil {
-		defer p.release(p.parts)
-		p.parts, p.nextParts = p.nextParts, nil
-		return 0
+	wait = pause(p.setup.Poll, p.failures, rand.Float64())
+	shown, next := cmp.Or(p.configProblem, problem), p.nextParts
+	if next != nil {
+		p.parts, p.nextParts, wait = next, nil, 0
 	}
-	return pause(p.setup.Poll, p.failures, rand.Float64())
+	p.mu.Unlock()
+	if problem != "" && !known {
+		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", problem)
+	}
+	parts.reportProblem(shown)
+	if next != nil {
+		p.release(parts)
+	}
+	return wait
 }
 
 // pauseMax limits the pause between sweeps of a project that keeps failing.

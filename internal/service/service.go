@@ -108,6 +108,7 @@ type Service struct {
 	tick        sync.WaitGroup
 	done        chan struct{} // closed when all loops have ended
 	once        sync.Once
+	balancing   sync.Mutex   // held during a balance
 	lastBalance atomic.Int64 // time of the last balance, in Unix seconds
 
 	readContext context.Context // ends in Wait; cancels reads of backlogs
@@ -284,10 +285,9 @@ func (s *Service) maintain() {
 
 // Projects returns the status of all projects, in the order of the configuration.
 func (s *Service) Projects() []Status {
-	list := s.list()
-	out := make([]Status, len(list))
-	for i, p := range list {
-		out[i] = p.status()
+	out := []Status{}
+	for _, p := range s.list() {
+		out = append(out, p.status())
 	}
 	return out
 }

@@ -208,6 +208,39 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A slow disk of one project delays no call of the service.
+func TestSlowDisk(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	var s atomic.Pointer[service.Service]
+	p.OnDisk = func() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if s := s.Load(); s != nil {
+				s.Projects()
+				s.Apply(t.Context(), projects([]*servicetest.Project{p}), 0)
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second): // reached only by a failing test
+			t.Error("the service waits for the disk")
+		}
+	}
+	begun, w := start(t, 0, p)
+	s.Store(begun)
+	w.Until(t, "p", journal.EventEnded, 1)
+	until(t, begun, "p", in(service.Waiting))
+	p.Break(errors.New("bad"))
+	begun.Wake("p")
+	until(t, begun, "p", func(st service.Status) bool { return st.Problem != "" })
+	p.Break(nil)
+	p.Set("agent", servicetest.Commits+" ")
+	begun.Wake("p")
+	servicetest.Eventually(t, func() bool { _, closed := p.Opened(); return closed == 1 })
+}
+
 // A removed project finishes its runs, and can be added again.
 func TestRemovedProject(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -95,14 +96,17 @@ func merit(d demand, has int) int {
 
 // balance gives every pool its slots. With a limit it first takes all slots away, so that the count of running issues is exact.
 func (s *Service) balance() {
+	s.balancing.Lock()
+	defer s.balancing.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	projects, total := slices.Clone(s.projects), s.total
+	s.mu.Unlock()
 	s.lastBalance.Store(time.Now().Unix())
-	demands := make([]demand, len(s.projects))
-	for i, p := range s.projects {
-		demands[i] = p.takeDemand(s.total > 0)
+	demands := make([]demand, len(projects))
+	for i, p := range projects {
+		demands[i] = p.takeDemand(total > 0)
 	}
-	for i, n := range share(s.total, demands) {
-		s.projects[i].setSlots(n)
+	for i, n := range share(total, demands) {
+		projects[i].setSlots(n)
 	}
 }

@@ -49,6 +49,7 @@ type Project struct {
 	Folder      func(ctx context.Context, run string) ([]byte, error)
 	Fetch       func(ctx context.Context, branch string) error
 	Forge       func(tracker.Tracker) tracker.Tracker // wraps the backlog; may be nil
+	OnDisk      func()                                // called by Problem and Close of its parts; may be nil
 
 	mu       sync.Mutex
 	err      error             // guarded by mu; error of the next Load
@@ -215,17 +216,25 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		Held:      p.Held,
 		Work:      p.Work,
 		Problem: func(line string) {
+			p.onDisk()
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.problems = append(p.problems, line)
 		},
 		Close: func() error {
+			p.onDisk()
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.closed++
 			return nil
 		},
 	}, nil
+}
+
+func (p *Project) onDisk() {
+	if p.OnDisk != nil {
+		p.OnDisk()
+	}
 }
 
 // Watch records the events of a service.
