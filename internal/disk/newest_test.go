@@ -30,6 +30,9 @@ func TestNewest(t *testing.T) {
 	if want := []string{"a", "b", "old"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
+	if got := NewestFiles(dir); len(got) != 1 || got[0].Name() != "file" {
+		t.Errorf("files: %v", got)
+	}
 	if got := Newest(filepath.Join(dir, "none"), func(string) bool { return true }); len(got) > 0 {
 		t.Errorf("%v in a folder that does not exist", got)
 	}

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace/homes"
@@ -141,13 +143,19 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	if !got.allCouldRun() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.failedGates[name] = failedGate{err, time.Now(), b.Key} // for runs in progress; a later run tries again
+		l.noteFailed(name, failedGate{err, time.Now(), b.Key}) // for runs in progress; a later run tries again
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
 		l.c.Log.Warn("the result of the gate on the base is not kept", "error", err)
 	}
 	return v, nil
+}
+
+// noteFailed notes a gate that could not run, and forgets old ones. The caller holds busy.
+func (l *Baselines) noteFailed(name string, f failedGate) {
+	maps.DeleteFunc(l.failedGates, func(_ string, old failedGate) bool { return time.Since(old.at) > ResultLife })
+	l.failedGates[name] = f
 }
 
 // setHolder notes the key of the run whose gate is in progress.
@@ -254,15 +262,25 @@ func (l *Baselines) save(name string, v baseline) error {
 		return err
 	}
 	l.prune()
-	return os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
+	f, err := os.CreateTemp(l.dir, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(l.dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
-// prune removes results that are too old to be used, and all of them when there are too many.
+// prune makes room for another result: it removes results that are too old to be used, and the oldest if there are too many.
 func (l *Baselines) prune() {
-	entries, _ := os.ReadDir(l.dir) // missing before the first
-	for _, e := range entries {
-		if info, err := e.Info(); len(entries) > baselinesKept || err == nil && time.Since(info.ModTime()) > ResultLife {
-			_ = os.Remove(filepath.Join(l.dir, e.Name())) // tried again next time
+	for n, f := range disk.NewestFiles(l.dir) {
+		if n >= baselinesKept-1 || time.Since(f.ModTime()) > ResultLife {
+			_ = os.Remove(filepath.Join(l.dir, f.Name())) // tried again next time
 		}
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -120,6 +122,42 @@ func TestResultWithoutItsHome(t *testing.T) {
 	}
 	if kept.MaxBytes = 0; len(known()) != 2 {
 		t.Error("homes that are not kept are missed")
+	}
+}
+
+// Only the oldest results are removed when there are too many.
+func TestNewestResultsAreKept(t *testing.T) {
+	t.Parallel()
+	l := NewBaselines(&Config{}, t.TempDir())
+	passed := &journal.Verification{Checks: []loop.Check{{Command: "true"}}}
+	const saved = baselinesKept + 2
+	at := time.Now().Add(-time.Hour)
+	for n := range saved {
+		name := strconv.Itoa(n)
+		at = at.Add(time.Second)
+		if err := errors.Join(l.save(name, baseline{Verification: passed}), os.Chtimes(filepath.Join(l.dir, name), at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept []int
+	for n := range saved {
+		if l.load(strconv.Itoa(n)) != nil {
+			kept = append(kept, n)
+		}
+	}
+	if len(kept) != baselinesKept || kept[0] != saved-baselinesKept {
+		t.Errorf("kept %v", kept)
+	}
+}
+
+// A gate that could not run is forgotten after a day, when no run can wait for it any more.
+func TestFailedGatesAreForgotten(t *testing.T) {
+	t.Parallel()
+	l := NewBaselines(&Config{}, t.TempDir())
+	l.noteFailed("old", failedGate{at: time.Now().Add(-2 * ResultLife)})
+	l.noteFailed("new", failedGate{at: time.Now()})
+	if _, known := l.failedGates["new"]; len(l.failedGates) != 1 || !known {
+		t.Errorf("%v", l.failedGates)
 	}
 }
 
