@@ -188,6 +188,7 @@ func (f *Fleet) recordEnd(ctx context.Context, s *served, key string, r pool.Res
 
 // Limits of the time that a machine rests from a project after a failure.
 const restMin, restMax = 15 * time.Second, 15 * time.Minute
+const maxReasons = 1000 // limits loggedReasons, because some issues never return
 
 func (s *served) restLeft(now time.Time) time.Duration {
 	s.mu.Lock()
@@ -230,7 +231,9 @@ func (s *served) isNews(key string, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, text := s.loggedReasons[key], why.Error()
-	s.loggedReasons[key] = text
+	if s.loggedReasons[key] = text; len(s.loggedReasons) > maxReasons {
+		clear(s.loggedReasons)
+	}
 	return known != text
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -164,5 +165,11 @@ func TestIssueThatIsNotWorkedIsLoggedOnce(t *testing.T) {
 		if f.recordEnd(t.Context(), s, c.key, pool.Result{}, c.err); logged() != c.want {
 			t.Errorf("result %d: %d lines, want %d", n, logged(), c.want)
 		}
+	}
+	for n := range 2 * maxReasons {
+		s.isNews(strconv.Itoa(n), tracker.ErrNotFound)
+	}
+	if len(s.loggedReasons) > maxReasons {
+		t.Errorf("%d issues are remembered", len(s.loggedReasons))
 	}
 }
