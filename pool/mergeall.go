@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/ralph-pool/ralph/pool/batch"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -53,11 +51,11 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	if len(items) == 0 {
 		return results
 	}
-	rec, spaces := w.newRecord(tracker.Issue{Key: items[0].Key}), w.runner.Spaces()
+	rec := w.newRecord(tracker.Issue{Key: items[0].Key})
 	checks := rec.Settings.Checks
 	checks.Files = journal.GateFilesReport
 	m := &batch.Merger{
-		Repo: w.c.Run.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.c.Run.Repo.StateDir(), "baselines")),
+		Repo: w.c.Run.Repo, Spaces: w.runner.Spaces(), Baselines: w.runner.Baselines(),
 		Policy: w.runner.Policy(), Checks: checks, Canaries: w.c.Run.Canaries, Run: rec.ID, Interrupt: s.soft.Done(),
 		Notify: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}

@@ -41,6 +41,9 @@ func (r *Runner) Admission() *admission.Desk { return r.admission }
 // Spaces returns the configuration of all workspaces.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
 
+// Baselines returns the results of the gate on bases.
+func (r *Runner) Baselines() *workspace.Baselines { return r.baselines }
+
 // Policy returns the policy for the commits of all runs.
 func (r *Runner) Policy() publish.Policy { return r.policy }
 
