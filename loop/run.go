@@ -194,13 +194,13 @@ func (r *runner) record(t turn) {
 
 // importWork imports the commits. Every end needs the import, so a stop does not cancel it, but only shortens its time.
 func (r *runner) importWork(ctx context.Context, n int) error {
-	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), importLimit, errCommand)
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), importLimit, errImport)
 	defer cancel()
 	importCtx, cancelImport := context.WithCancelCause(limited)
 	defer cancelImport(nil)
 	stop := context.AfterFunc(ctx, func() {
 		if retry.Sleep(importCtx, importLimitStopped) == nil {
-			cancelImport(errCommand)
+			cancelImport(errImport)
 		}
 	})
 	defer stop()

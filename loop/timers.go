@@ -37,6 +37,7 @@ var (
 	errShare     error = killCause{EndingIterationBudget, "budget of the iteration spent"}
 	errAgent     error = killCause{EndingAgentBudget, "budget of the agent spent"}
 	errCommand         = errors.New("command timeout")
+	errImport          = errors.New("import timeout")
 )
 
 // ErrInterrupted is the Result's Err after Config.Interrupt was closed.

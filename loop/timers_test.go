@@ -392,7 +392,11 @@ func TestStuckImportIsCutShortAfterAStop(t *testing.T) {
 			return Work{}, context.Cause(ctx)
 		}
 		start := time.Now()
-		wantEnd(t, Run(ctx, c), EndImport)
+		r := Run(ctx, c)
+		wantEnd(t, r, EndImport)
+		if !errors.Is(r.Err, errImport) {
+			t.Errorf("the reason is %v", r.Err)
+		}
 		if got := time.Since(start); got != importLimitStopped {
 			t.Errorf("gave up after %s, want %s", got, importLimitStopped)
 		}
