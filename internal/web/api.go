@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -181,14 +182,29 @@ func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
 	for _, r := range s.Elsewhere {
 		p.Running = append(p.Running, newRunBody(r))
 	}
+	if len(s.Running) == 0 {
+		return p
+	}
+	open, err := a.Service.Runs(ctx, s.Name, journal.Query{Open: true, Limit: openLimit})
 	for _, r := range s.Running {
-		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run, Limit: 1})
-		if err == nil && len(records) > 0 {
-			p.Running = append(p.Running, newRunBody(records[0]))
+		i := slices.IndexFunc(open, func(known journal.Record) bool { return known.ID == r.Run })
+		switch {
+		case i >= 0:
+			p.Running = append(p.Running, newRunBody(open[i]))
+		case err != nil:
+			b := newRunBody(journal.Record{Run: journal.Run{ID: r.Run, Key: r.Key, Title: r.Title, Started: r.Started}})
+			b.State, b.Machine = "running", ""
+			p.Running = append(p.Running, b)
 		}
+	}
+	if err != nil {
+		p.Problem = cmp.Or(p.Problem, service.OneLine(err))
 	}
 	return p
 }
+
+// openLimit is the number of open runs, of all machines, that one request reads.
+const openLimit = 1000
 
 func timeOf(t time.Time) *time.Time {
 	if t.IsZero() {

@@ -13,7 +13,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +46,56 @@ func (a alone) Find(ctx context.Context, q journal.Query) ([]journal.Record, err
 		err = journal.ErrUnavailable
 	}
 	return list, err
+}
+
+// counted is a store that counts its reads, and fails while away is set.
+type counted struct {
+	journal.Store
+	reads atomic.Int64
+	away  atomic.Bool
+}
+
+func (c *counted) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	c.reads.Add(1)
+	if c.away.Load() {
+		return nil, journal.ErrUnavailable
+	}
+	return c.Store.Find(ctx, q)
+}
+
+// The runs of a project are read at once, and listed even if their records cannot be read.
+func TestRunningRunsAreReadAtOnce(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "shop", 3)
+	p.Wait()
+	store := &counted{Store: &p.Store}
+	p.History = store
+	s := start(t, nil, p)
+	s.watch.Until(t, "shop", journal.EventStarted, 3)
+	for _, away := range []bool{false, true} {
+		store.away.Store(away)
+		before := store.reads.Load()
+		var got struct {
+			Problem string `json:"problem"`
+			Running []struct {
+				Issue string `json:"issue"`
+				State string `json:"state"`
+				Agent string `json:"agent"`
+			} `json:"running"`
+		}
+		s.get("/v1/projects/shop", &got)
+		if n := store.reads.Load() - before; n != 1 {
+			t.Errorf("%d reads", n)
+		}
+		if len(got.Running) != 3 || (got.Problem != "") != away {
+			t.Fatalf("away %t: %+v", away, got)
+		}
+		for n, r := range got.Running {
+			if r.Issue != "task-"+strconv.Itoa(n+1) || r.State != "running" || (r.Agent == "") != away {
+				t.Errorf("away %t: %+v", away, r)
+			}
+		}
+	}
 }
 
 // server is a service with its API on loopback.
