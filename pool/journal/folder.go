@@ -19,7 +19,7 @@ const (
 )
 
 // Folder is a run's folder with its events, raw agent streams and logs. Only the user can read it. It is safe for
-// concurrent use.
+// concurrent use. A nil Folder stores nothing.
 type Folder struct {
 	dir string
 
@@ -101,6 +101,9 @@ func (f *Folder) Append(e Event) error {
 
 // Create opens a file of the folder for appending.
 func (f *Folder) Create(name string) (io.WriteCloser, error) {
+	if f == nil {
+		return nil, errors.New("run folder: it is not open")
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.latest, f.from = "", 0
@@ -117,6 +120,9 @@ func (f *Folder) Create(name string) (io.WriteCloser, error) {
 
 // StopRequested reports whether RequestStop was called for the run.
 func (f *Folder) StopRequested() bool {
+	if f == nil {
+		return false
+	}
 	_, err := os.Lstat(filepath.Join(f.dir, stopFile))
 	return err == nil
 }
@@ -144,6 +150,9 @@ func StopObeyed(r Record) error {
 
 // Close closes the event log. It may be called several times.
 func (f *Folder) Close() error {
+	if f == nil {
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.events == nil {

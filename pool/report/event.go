@@ -10,7 +10,7 @@ import (
 // chatterLimit is the number of agent messages and actions of one iteration that become events.
 const chatterLimit = 2000
 
-// Loops converts the events of a run's loops into events of the run. It belongs to one goroutine.
+// Loops converts the events of a run's loops into events of the run. It is not safe for concurrent use.
 type Loops struct {
 	iteration, said int
 }

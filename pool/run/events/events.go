@@ -52,10 +52,12 @@ type Log struct {
 	run    journal.Run
 	log    *slog.Logger
 	folder *journal.Folder // nil: it did not open
-	loops  report.Loops
-	events sync.Mutex // held during a delivery, so that events are in the order of their numbers
+	events sync.Mutex      // held during a delivery, so that events are in the order of their numbers
 	latest atomic.Pointer[journal.Event]
 	news   chan struct{}
+
+	mu    sync.Mutex
+	loops report.Loops // guarded by mu
 
 	// Loop, if set, receives every event of the loop.
 	Loop func(loop.Event)
@@ -117,7 +119,10 @@ func (l *Log) Observe(e loop.Event, at journal.Place) {
 	if l.Loop != nil {
 		l.Loop(e)
 	}
-	if out, ok := l.loops.Event(e); ok {
+	l.mu.Lock()
+	out, ok := l.loops.Event(e)
+	l.mu.Unlock()
+	if ok {
 		out.Place = at
 		l.Emit(out)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -66,4 +67,41 @@ func TestEventsComeInOrder(t *testing.T) {
 	if last < 1600 {
 		t.Errorf("the last is %d", last)
 	}
+}
+
+// Several goroutines may observe a run's loops.
+func TestLoopsOfSeveralGoroutines(t *testing.T) {
+	t.Parallel()
+	n := 0
+	s := &events.Source{Secrets: redact.New(), Emit: func(journal.Event) { n++ }}
+	l := s.New(journal.Run{}, slog.New(slog.DiscardHandler))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 1000 {
+				l.Observe(loop.Event{Kind: loop.EventAgent, Iteration: 1, Agent: &agents.Event{Kind: agents.EventMessage, Text: "x"}}, "")
+			}
+		})
+	}
+	all.Wait()
+	if n != 2001 {
+		t.Errorf("%d events, want 2000 and a notice", n)
+	}
+}
+
+// A log without a folder passes events on, and stores nothing.
+func TestLogWithoutAFolder(t *testing.T) {
+	t.Parallel()
+	n := 0
+	s := &events.Source{Secrets: redact.New(), Emit: func(journal.Event) { n++ }}
+	l := s.New(journal.Run{}, slog.New(slog.DiscardHandler))
+	l.Note("x")
+	l.StopObeyed()
+	if l.StopRequested() || n != 1 {
+		t.Errorf("a stop is requested, or %d events", n)
+	}
+	if w, err := l.Stream("x.log"); err == nil {
+		t.Errorf("a stream without a folder: %v", w)
+	}
+	l.Close()
 }
