@@ -137,7 +137,7 @@ func (c *Claim) renew(ctx context.Context, r *Record) error {
 	}
 	defer c.unlockOp()
 	return c.retry(ctx, func(at string) error {
-		if c.isReleased() {
+		if c.Released() {
 			return ErrLost
 		}
 		return c.swapHolder(ctx, at, c.Holder(), c.Record())
@@ -235,8 +235,15 @@ func (c *Claim) setRecord(r Record) {
 	c.record = r
 }
 
-func (c *Claim) isReleased() bool {
+// Released reports whether the claim was given up, or was found to be lost then.
+func (c *Claim) Released() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.released
+}
+
+func (c *Claim) setReleased() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released = true
 }

@@ -59,6 +59,55 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// The claim ends together with the move of the branch.
+func TestPublishAndFinish(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]string{"together": "true", "one after the other": "false"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, true)
+			s.sh("git", "-C", s.bare(), "config", "receive.advertiseAtomic", atomic)
+			c := claimed(t, s.store, "r1")
+			tip, r := s.made("work"), Record{Run: "r1", Outcome: "succeeded"}
+			if c.Released() {
+				t.Error("it is released before the push")
+			}
+			if err := c.PublishAndFinish(t.Context(), r, git.Edit{Ref: branch, New: tip}); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.state(s.store); s.on(branch) != tip || got.Holder.Run != "" || !got.Record.Finished || !c.Released() {
+				t.Errorf("the branch is at %s, want %s; %+v", s.on(branch), tip, got)
+			}
+			if err := c.Finish(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			if err := c.Renew(t.Context()); !errors.Is(err, ErrLost) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A finished record without its branch would keep everybody from working the issue.
+func TestPublishAndFinishRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.script(filepath.Join(s.bare(), "hooks", "update"), `case "$1" in refs/heads/*) exit 1;; esac`)
+	for _, atomic := range []string{"true", "false"} {
+		s.sh("git", "-C", s.bare(), "config", "receive.advertiseAtomic", atomic)
+		c := claimed(t, s.store, "r"+atomic)
+		if err := c.PublishAndFinish(t.Context(), Record{Run: "r"}, git.Edit{Ref: branch, New: s.made("work")}); !errors.Is(err, git.ErrDeclined) {
+			t.Error(err)
+		}
+		if got := s.state(s.store); got.Holder.Run != "r"+atomic || got.Record.Finished || c.Record().Finished || c.Released() {
+			t.Errorf("atomic %s: %+v", atomic, got)
+		}
+		if err := c.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A failure that prevents one change prevents the other.
 func TestPublishRefused(t *testing.T) {
 	t.Parallel()

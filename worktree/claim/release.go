@@ -95,7 +95,7 @@ func (c *Claim) giveUp(ctx context.Context, d document) error {
 		return err
 	}
 	defer c.unlockOp()
-	if c.isReleased() {
+	if c.Released() {
 		return nil
 	}
 	err := c.retry(ctx, func(at string) error {
@@ -103,9 +103,7 @@ func (c *Claim) giveUp(ctx context.Context, d document) error {
 		return err
 	})
 	if err == nil || errors.Is(err, ErrLost) {
-		c.mu.Lock()
-		c.released = true
-		c.mu.Unlock()
+		c.setReleased()
 	}
 	return err
 }
