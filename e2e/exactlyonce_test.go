@@ -28,8 +28,8 @@ func TestThreeClonesOfOneRemote(t *testing.T) {
 	s.clean(t, a, b, c, remote)
 }
 
-// A ralph process dies while it reports. Another clone, with its own copy of the backlog, completes the report. The first
-// clone's copy does not show that, but the issue is not worked there again.
+// A ralph process dies while it reports. Neither another clone, with its own copy of the backlog, nor the first one works the
+// issue again.
 func TestReportedInAnotherClone(t *testing.T) {
 	t.Parallel()
 	for _, step := range []journal.Stage{journal.StageLabel, journal.StageRelease} {
@@ -44,6 +44,36 @@ func TestReportedInAnotherClone(t *testing.T) {
 				s.sweep(t, c, 0)
 			}
 			s.worked(t, keys, remote)
+			s.clean(t, r, other)
+		})
+	}
+}
+
+// A ralph process dies at the end of an issue without commits. Another clone does not work the issue again, and only the first
+// clone reports it.
+func TestEndedInAnotherClone(t *testing.T) {
+	t.Parallel()
+	for _, step := range []journal.Stage{journal.StageReport, journal.StageLabel, journal.StageRelease} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			s, r := newScene(t, `issues: {"*": [[say: <no-change>nothing to do</no-change>]]}`), newRepository(t)
+			key := r.backlog(t, 1)[0]
+			remote := newRemote(t, r)
+			other := remote.clone(t)
+			order := []repository{other, r, other, r}
+			if step == journal.StageReport { // the claim does not have the outcome yet
+				order = []repository{r, other, r}
+			}
+			s.start(t, r, []string{"RALPH_TEST_CRASH_AT=" + string(step)}, "work").end(t)
+			for _, c := range order {
+				s.start(t, c, nil, "work").end(t)
+			}
+			if n := s.starts(t)[key]; n != 1 {
+				t.Errorf("the agent was started %d times", n)
+			}
+			if here, there := s.reports(t, r, key), s.reports(t, other, key); here != 1 || there != 0 {
+				t.Errorf("%d reports here, %d there", here, there)
+			}
 			s.clean(t, r, other)
 		})
 	}

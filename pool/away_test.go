@@ -97,11 +97,15 @@ func TestRemoteAway(t *testing.T) {
 // process.
 func TestRemoteBack(t *testing.T) {
 	t.Parallel()
-	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport, journal.StageRelease} {
+	for at, outcome := range map[journal.Stage]journal.Outcome{journal.StagePublish: journal.Succeeded, journal.StageReport: journal.NoChange} {
 		for name, shared := range map[string]bool{"": false, " with a folder of the host": true} {
 			t.Run(string(at)+name, func(t *testing.T) {
 				t.Parallel()
-				f := newFixture(t, commits)
+				agent := commits
+				if outcome == journal.NoChange { // the claim of commits ends with their push
+					agent = `echo "<no-change>nothing to do</no-change>"`
+				}
+				f := newFixture(t, agent)
 				if !shared {
 					f.host = ""
 				}
@@ -114,7 +118,7 @@ func TestRemoteBack(t *testing.T) {
 				}
 				faults.Store(0)
 				s := f.sweepBy(t.Context(), p)
-				if r := f.only(s); r.Verdict.Outcome != journal.Succeeded || r.Ended.IsZero() {
+				if r := f.only(s); r.Verdict.Outcome != outcome || r.Ended.IsZero() {
 					t.Errorf("%+v", r)
 				}
 				f.clean()
@@ -193,36 +197,31 @@ func TestHeldFromTheBeginning(t *testing.T) {
 // begin.
 func TestEndMeetsAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport} {
-		t.Run(string(at), func(t *testing.T) {
-			t.Parallel()
-			g := newGate(t)
-			faults := g.byHTTP(g.withRemote())
-			g.Config.Refresh = 20 * time.Millisecond
-			var once sync.Once
-			g.onStage(at, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
-			told := g.told(func(e journal.Event) bool { return e.Kind == journal.EventDeferred })
-			g.issue("a")
-			g.issue("b")
-			wait := g.begin(context.WithoutCancel(t.Context()), g.pool())
-			g.next(2)
-			g.goOn("a")
-			g.wait(told, 1, "deferred")
-			g.issue("c")
-			faults.Store(0)
-			if keys := g.wait(g.ended, 1, "ended"); keys[0] != "a" || !strings.Contains(g.text("a"), "**ralph: succeeded**") {
-				t.Errorf("after the outage: %v ended, and of a is told\n%s", keys, g.text("a"))
-			}
-			if keys := g.next(1); keys[0] != "c" {
-				t.Errorf("after the outage: %v started", keys)
-			}
-			g.goOn("b", "c")
-			if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
-				t.Errorf("%+v", s)
-			}
-			g.clean()
-		})
+	g := newGate(t)
+	faults := g.byHTTP(g.withRemote())
+	g.Config.Refresh = 20 * time.Millisecond
+	var once sync.Once
+	g.onStage(journal.StagePublish, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
+	told := g.told(func(e journal.Event) bool { return e.Kind == journal.EventDeferred })
+	g.issue("a")
+	g.issue("b")
+	wait := g.begin(context.WithoutCancel(t.Context()), g.pool())
+	g.next(2)
+	g.goOn("a")
+	g.wait(told, 1, "deferred")
+	g.issue("c")
+	faults.Store(0)
+	if keys := g.wait(g.ended, 1, "ended"); keys[0] != "a" || !strings.Contains(g.text("a"), "**ralph: succeeded**") {
+		t.Errorf("after the outage: %v ended, and of a is told\n%s", keys, g.text("a"))
 	}
+	if keys := g.next(1); keys[0] != "c" {
+		t.Errorf("after the outage: %v started", keys)
+	}
+	g.goOn("b", "c")
+	if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
+		t.Errorf("%+v", s)
+	}
+	g.clean()
 }
 
 // A sweep that has reached its limit of runs or its budget still ends a run that has met an outage.

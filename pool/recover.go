@@ -183,7 +183,7 @@ func (d *deadRun) endProcesses() error {
 // leaveToOthers releases the claim if another machine has worked the issue since.
 func (d *deadRun) leaveToOthers() error {
 	reported, overtaken := tally.Overtaken(d.rec, d.claim)
-	if !overtaken {
+	if !overtaken || d.hasFinished() {
 		return nil
 	}
 	d.rec.Facts.Reported = reported
@@ -194,6 +194,12 @@ func (d *deadRun) leaveToOthers() error {
 	}
 	d.claim = nil
 	return nil
+}
+
+// hasFinished reports whether the run has finished its claim and may still have to report, and nobody has asked for another run since.
+func (d *deadRun) hasFinished() bool {
+	last := d.claim.Record()
+	return d.w.c.Run.ReportsHere() && last.Run == d.rec.ID && last.Finished && last.Asked == nil && !d.rec.Stage.Before(journal.StagePublish)
 }
 
 // addCounts puts the counts of the issue's earlier runs into the record.

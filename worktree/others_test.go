@@ -201,7 +201,7 @@ func TestOtherCommitIsPushed(t *testing.T) {
 	f.withRemote()
 	tree := f.workIn("k", "r1", true, "echo x >done; git add done; git commit -qm work; git checkout -qb other; git commit -q --allow-empty -m u; git checkout -q -")
 	got := f.imported(tree)
-	if err := tree.Push(t.Context(), got.Tip, nil, ClaimRecord{}); err != nil || len(got.Others) != 1 {
+	if err := tree.Push(t.Context(), got.Tip, nil, ClaimRecord{}, false); err != nil || len(got.Others) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	f.remove(tree)

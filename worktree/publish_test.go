@@ -215,7 +215,7 @@ func TestPush(t *testing.T) {
 	tip := f.commit(tree.Dir(), "b", "x", "work")
 	f.imported(tree)
 	for range 2 {
-		if err := tree.Push(ctx, tip, nil, ClaimRecord{}); err != nil {
+		if err := tree.Push(ctx, tip, nil, ClaimRecord{}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,12 +229,12 @@ func TestPush(t *testing.T) {
 	}
 	theirs := other.commit(theirTree.Dir(), "c", "x", "their work")
 	other.imported(theirTree)
-	if err := theirTree.Push(ctx, theirs, nil, ClaimRecord{}); err != nil {
+	if err := theirTree.Push(ctx, theirs, nil, ClaimRecord{}, false); err != nil {
 		t.Fatal(err)
 	}
 	mine := f.commit(tree.Dir(), "d", "x", "my work")
 	f.imported(tree)
-	if err := tree.Push(ctx, mine, nil, ClaimRecord{}); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
+	if err := tree.Push(ctx, mine, nil, ClaimRecord{}, false); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
 		t.Errorf("push over theirs: %v", err)
 	}
 	// The next run continues from the branch that people see; the local tip is kept.
@@ -243,7 +243,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("start = %s, want %s", next.Start(), theirs)
 	}
 	f.sh("", "mv", bare, bare+".away")
-	if err := next.Push(ctx, mine, nil, ClaimRecord{}); !errors.Is(err, ErrRemote) {
+	if err := next.Push(ctx, mine, nil, ClaimRecord{}, false); !errors.Is(err, ErrRemote) {
 		t.Errorf("push without remote: %v", err)
 	}
 }

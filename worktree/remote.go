@@ -29,19 +29,23 @@ func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]st
 }
 
 // Push pushes exactly tip to the branch on the remote. The push is conditional on the branch's value when the tree was
-// added or last pushed. With a claim, its record becomes r in the same transaction; see [claim.Claim.Publish]. Push fails
-// with ErrMoved if somebody else has moved the branch, and with ErrDeclined if the remote refuses, for example because of a
+// added or last pushed. With a claim, its record becomes r in the same transaction; see [claim.Claim.Publish]. With finish,
+// that also finishes the claim. Push fails with ErrMoved if somebody else has moved the branch, and with ErrDeclined if the remote refuses, for example because of a
 // hook or a protected branch. It wraps ErrRemote if the remote cannot be reached. Pushing the same tip again is not an
 // error.
-func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord) (err error) {
+func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord, finish bool) (err error) {
 	rec := t.record()
 	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}
-	switch {
-	case c != nil && move.Old == tip: // leave the branch: others may have added commits since
+	switch there := move.Old == tip; { // leave a branch that is there: others may have added commits since
+	case c != nil && there && finish:
+		err = c.Finish(ctx, r)
+	case c != nil && there:
 		err = c.SetRecord(ctx, r)
+	case c != nil && finish:
+		err = c.PublishAndFinish(ctx, r, move)
 	case c != nil:
 		err = c.Publish(ctx, r, move)
-	case move.Old == tip:
+	case there:
 		return nil
 	default:
 		err = t.repo.remote.Push(ctx, move)

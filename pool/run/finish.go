@@ -206,8 +206,11 @@ func (x *execution) issueIsGone(ctx context.Context, err error) bool {
 // announce writes the outcome into the claim before anything shows it. Only final outcomes need that, and only with a remote:
 // without one the local journal is enough.
 func (x *execution) announce(ctx context.Context, r journal.Record, body string) error {
-	if !r.Verdict.Final || x.c.Repo.Remote() == "" {
+	switch {
+	case !r.Verdict.Final || x.c.Repo.Remote() == "":
 		return nil
+	case x.c.ReportsHere():
+		return x.claim.End(ctx, r)
 	}
 	return x.claim.Announce(ctx, r, x.pending(r, body))
 }

@@ -205,15 +205,18 @@ func (x *execution) mayPublish(ctx context.Context) bool {
 
 // isPushed reports whether, by the claim's record, the commits are pushed already: ralph died right after the push.
 func (x *execution) isPushed(s journal.State) bool {
-	d, pending := x.claim.Pending()
+	d, known := x.claim.Outcome()
 	is := x.publishable(s) && x.publishesOutward(s) && x.run.Settings.Publish == journal.PublishBranch
-	return is && pending && d.Tip == s.Tip && d.Outcome == string(outcome(s))
+	return is && known && d.Tip == s.Tip && d.Outcome == string(outcome(s))
 }
 
-// push pushes the branch. If nothing else is to be published, the claim also records what is left to report.
+// push pushes the branch. If nothing else is to be published, the claim ends, or also records what is left to report.
 func (x *execution) push(ctx context.Context, in report.Input) error {
 	var left *report.Pending
 	if in.Record.Verdict.Final && x.run.Settings.Publish != journal.PublishRequest {
+		if x.c.ReportsHere() {
+			return x.claim.PushAndFinish(ctx, x.space.Tree, in.Record)
+		}
 		pending := x.pending(in.Record, report.Final(in))
 		left = &pending
 	}

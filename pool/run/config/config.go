@@ -208,6 +208,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// ReportsHere reports whether this clone has a copy of the issues of its own. No other clone can write its reports if ralph
+// dies, so the claim of a finished issue ends before its report.
+func (c Config) ReportsHere() bool {
+	_, own := tracker.As[tracker.Retracter](c.Tracker)
+	return own
+}
+
 func trackerName(t tracker.Tracker) string {
 	if t == nil {
 		return "none"

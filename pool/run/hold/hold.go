@@ -4,7 +4,7 @@
 //   - [Claim.MayPublish] before commits leave the run's own branch. It renews the claim, unless the run begins with a push that moves
 //     branch and claim in one step: git itself refuses that push to a run that has lost its claim.
 //   - [Claim.MayAct] before the final report, the labels and the end of the claim. A claim that has not expired is enough, because
-//     nobody else may take it; an expired one is renewed.
+//     nobody else may take it; an expired one is renewed. A claim that this run has finished is enough, too: nobody works the issue.
 //   - [Claim.Valid] before notes of progress. They are not worth a renewal.
 //
 // A lost claim is never held again. A claim is lost when a renewal or an effect is refused, or when it expires and cannot be
@@ -56,7 +56,10 @@ func (c *Claim) Held() bool { return !c.cfg.Stop.Is(journal.StopClaimLost) }
 func (c *Claim) Valid() bool { return c.Held() && !c.expired() }
 
 // MayAct reports whether the run may act outward. It renews an expired claim.
-func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.renewToAct(ctx) }
+func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.ended() || c.renewToAct(ctx) }
+
+// ended reports whether this run has given the claim up.
+func (c *Claim) ended() bool { return c.Held() && c.ref.Released() }
 
 // MayPublish reports whether the run may publish. pushFirst means that publishing begins with a Push, and that nothing leaves the
 // run's own branch before it.
@@ -87,7 +90,7 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 		err := c.ref.Renew(limit)
 		cancel()
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || c.ended():
 			return false
 		case c.Lost(err):
 			return true

@@ -102,10 +102,13 @@ type tree struct {
 	record worktree.ClaimRecord
 }
 
-func (p *tree) Push(ctx context.Context, _ string, c *worktree.Claim, r worktree.ClaimRecord) error {
+func (p *tree) Push(ctx context.Context, _ string, c *worktree.Claim, r worktree.ClaimRecord, finish bool) error {
 	p.claim, p.record = c, r
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil
+	case finish:
+		return c.Finish(ctx, r)
 	}
 	return c.SetRecord(ctx, r)
 }
@@ -143,7 +146,7 @@ func TestLostBefore(t *testing.T) {
 	if c.MayAct(t.Context()) || c.MayPublish(t.Context(), true) || c.MayPublish(t.Context(), false) {
 		t.Error("it may act")
 	}
-	if _, ok := c.Pending(); ok || c.Mark() != "" || c.Heartbeat(t.Context()) {
+	if _, ok := c.Outcome(); ok || c.Mark() != "" || c.Heartbeat(t.Context()) {
 		t.Error("it says something")
 	}
 	if err := c.Reserve(t.Context(), ttl); err != nil {
@@ -257,7 +260,8 @@ func TestRefusedAfterLoss(t *testing.T) {
 	t.Parallel()
 	left := report.Pending{Report: "text"}
 	for name, write := range map[string]func(*Claim, context.Context, journal.Record) error{
-		"push": func(c *Claim, ctx context.Context, r journal.Record) error { return c.Push(ctx, &tree{}, r, nil) },
+		"push":      func(c *Claim, ctx context.Context, r journal.Record) error { return c.Push(ctx, &tree{}, r, nil) },
+		"last push": func(c *Claim, ctx context.Context, r journal.Record) error { return c.PushAndFinish(ctx, &tree{}, r) },
 		"spend": func(c *Claim, ctx context.Context, r journal.Record) error {
 			return c.Spend(ctx, r.Run, agents.Usage{})
 		},

@@ -17,10 +17,10 @@ import (
 // Mark returns the mark of the issue's report.
 func (c *Claim) Mark() string { return c.ref.Record().Mark }
 
-// Pending returns the claim's record if it says that the outcome of this run is still to be reported.
-func (c *Claim) Pending() (r worktree.ClaimRecord, ok bool) {
+// Outcome returns the claim's record if it has the outcome of this run, because the run has announced or finished.
+func (c *Claim) Outcome() (r worktree.ClaimRecord, ok bool) {
 	r = c.ref.Record()
-	return r, r.Pending != nil && r.Run == c.cfg.Run
+	return r, r.Run == c.cfg.Run && (r.Pending != nil || r.Finished)
 }
 
 // Spend records what the run has used, or may use. The run holds the claim.
@@ -34,29 +34,37 @@ func (c *Claim) Spend(ctx context.Context, run journal.Run, used agents.Usage) e
 
 // Pusher moves the run's branch on the remote; see [worktree.Tree.Push].
 type Pusher interface {
-	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.ClaimRecord) error
+	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.ClaimRecord, finish bool) error
 }
 
 // Push pushes the branch. If the claim is the issue's own, the same step records the run's result in the claim, so that the next
 // holder pays no agent for it again. left has what is still to be reported; nil: more is to be published first.
 func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left *report.Pending) error {
 	if !c.movesWithBranch() {
-		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{})
+		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{}, false)
 	}
 	if left == nil {
-		return tree.Push(ctx, run.Tip, c.ref, tally.AfterPush(c.ref.Record(), run))
+		return tree.Push(ctx, run.Tip, c.ref, tally.AfterPush(c.ref.Record(), run), false)
 	}
 	record, err := c.pending(run, *left)
 	if err != nil {
 		return err
 	}
-	return tree.Push(ctx, run.Tip, c.ref, record)
+	return tree.Push(ctx, run.Tip, c.ref, record, false)
+}
+
+// PushAndFinish pushes the branch of a run with a final outcome, and finishes the issue's own claim in the same step.
+func (c *Claim) PushAndFinish(ctx context.Context, tree Pusher, run journal.Record) error {
+	if !c.movesWithBranch() {
+		return c.Push(ctx, tree, run, nil)
+	}
+	return tree.Push(ctx, run.Tip, c.ref, c.finalRecord(run), true)
 }
 
 // Announce records the outcome and what is still to be reported, before anything shows it, so that no machine works the issue
 // again. It does nothing if the claim has that record already, or belongs to another run.
 func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pending) error {
-	if _, ok := c.Pending(); ok || c.cfg.Shared {
+	if _, ok := c.Outcome(); ok || c.cfg.Shared {
 		return nil
 	}
 	record, err := c.pending(run, left)

@@ -1,8 +1,10 @@
 package hold
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -23,7 +25,7 @@ func TestAnnounce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c, _ := s.run("r1", nil)
-	if _, ok := c.Pending(); ok {
+	if _, ok := c.Outcome(); ok {
 		t.Error("something is pending")
 	}
 	for _, text := range []string{"first", "second"} {
@@ -31,13 +33,13 @@ func TestAnnounce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, ok := c.Pending()
+	d, ok := c.Outcome()
 	var left report.Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil || !ok || left.Report != "first" || d.Tip != "tip" || d.Outcome != string(journal.Succeeded) {
 		t.Errorf("%t, %+v, %v", ok, d, err)
 	}
 	other := New(c.ref, Config{Run: "r2", Stop: c.cfg.Stop})
-	if _, ok := other.Pending(); ok {
+	if _, ok := other.Outcome(); ok {
 		t.Error("it is pending for another run")
 	}
 	c, _ = newSite(t).run("r1", shared)
@@ -59,6 +61,35 @@ func TestPush(t *testing.T) {
 	c, _ = newSite(t).run("r1", shared)
 	if err := c.Push(t.Context(), &got, record("r1", true), &report.Pending{}); err != nil || got.claim != nil {
 		t.Errorf("with a shared claim: %+v, %v", got, err)
+	}
+}
+
+// A run that has finished its claim may act although the claim cannot be renewed. It has not lost the claim.
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	for name, finish := range map[string]func(*Claim, context.Context, journal.Record) error{
+		"push": func(c *Claim, ctx context.Context, r journal.Record) error { return c.PushAndFinish(ctx, &tree{}, r) },
+		"end":  (*Claim).End,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			c, stop := s.run("r1", func(c *Config) { c.TTL = 3 * time.Millisecond })
+			if err := finish(c, t.Context(), record("r1", true)); err != nil {
+				t.Fatal(err)
+			}
+			s.expire()
+			if !c.MayAct(t.Context()) || c.Heartbeat(t.Context()) {
+				t.Error("it may not act")
+			}
+			if err := c.End(t.Context(), record("r1", true)); err != nil {
+				t.Error(err)
+			}
+			s.expect(c, stop, true, false)
+			if next, _ := s.run("r2", nil); !next.ref.Record().Finished {
+				t.Errorf("the record says %+v", next.ref.Record())
+			}
+		})
 	}
 }
 
