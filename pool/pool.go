@@ -44,7 +44,7 @@ type Config struct {
 	// Observe receives every event, from one goroutine, in the order of sending: journal.Event.Seq may decrease between runs. It
 	// must not call Sweep, Work or Recover. A slow Observe delays no run, but these calls return only when it has received all
 	// events, or 3 s after Kill or the end of ctx. If too many events wait, progress events are dropped first, then the oldest;
-	// EventDropped counts them. The folder of a run has all of the run's events.
+	// EventDropped counts them. The folder of a run has its events; see journal.EventsFile.
 	Observe func(journal.Event)
 }
 

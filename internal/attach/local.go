@@ -37,7 +37,7 @@ const (
 // Follow implements Source.
 func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	at := int64(0)
-	if info, err := os.Stat(filepath.Join(r.dir, "events.jsonl")); err == nil && info.Size() > wholeMax {
+	if info, err := os.Stat(filepath.Join(r.dir, journal.EventsFile)); err == nil && info.Size() > wholeMax {
 		at = info.Size() - tail
 		each(journal.Event{Kind: journal.EventUsage, Time: r.Started, Usage: &r.Used})
 	}

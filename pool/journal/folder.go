@@ -13,10 +13,14 @@ import (
 	"sync"
 )
 
+// EventsFile is the name of the file with a run's events, in the run's folder. EventsLimit is its size in bytes from which on it
+// gets only the end of the run, so that an agent cannot fill the disk.
 const (
-	eventsFile = "events.jsonl"
-	stopFile   = "stop"
+	EventsFile        = "events.jsonl"
+	EventsLimit int64 = 64 << 20
 )
+
+const stopFile = "stop"
 
 // Folder is a run's folder with its events, raw agent streams and logs. Only the user can read it. It is safe for
 // concurrent use. A nil Folder stores nothing.
@@ -26,6 +30,7 @@ type Folder struct {
 	mu     sync.Mutex
 	events *os.File // guarded by mu
 	last   uint64   // guarded by mu; highest sequence number of an event
+	full   bool     // guarded by mu; an event did not fit
 	latest string   // guarded by mu; the file that Create has opened last
 	from   int64    // guarded by mu; size of that file before
 }
@@ -35,7 +40,7 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, EventsFile), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
@@ -56,22 +61,24 @@ func (f *Folder) Last() uint64 {
 	return f.last
 }
 
-// endLine adds a newline to a line cut by a crash or a full disk: otherwise the next event would be lost, too.
-func endLine(f *os.File) error {
+// endLine adds a newline to a line cut by a crash or a full disk: otherwise the next event would be lost, too. It returns the
+// size of the file.
+func endLine(f *os.File) (size int64, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return err
+		return 0, err
 	}
 	var last [1]byte
 	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil || last[0] == '\n' {
-		return err
+		return info.Size(), err
 	}
 	_, err = f.WriteString("\n")
-	return err
+	return info.Size() + 1, err
 }
 
 // Append writes one event. To the event of a beginning command it adds the file for the command's output. The caller logs
-// an error once, because the event log must not stop the work.
+// an error once, because the event log must not stop the work. An event that exceeds EventsLimit is an error, except the first,
+// which a warning replaces.
 func (f *Folder) Append(e Event) error {
 	if f == nil {
 		return nil
@@ -90,7 +97,21 @@ func (f *Folder) Append(e Event) error {
 	if f.events == nil {
 		return nil
 	}
-	if err = endLine(f.events); err == nil {
+	size, err := endLine(f.events)
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	if (f.full || size+int64(len(line)) >= EventsLimit) && e.Kind != EventEnded {
+		if f.full {
+			return fmt.Errorf("event log: %w", errFull)
+		}
+		f.full = true
+		line, err = json.Marshal(Event{
+			Seq: e.Seq, PID: e.PID, Pool: e.Pool, Time: e.Time, Run: e.Run, Key: e.Key, Title: e.Title, Attempt: e.Attempt, Kind: EventWarning,
+			Text: fmt.Sprintf("%s has the first %d MiB of the events, and the end of the run", EventsFile, EventsLimit>>20),
+		})
+	}
+	if err == nil {
 		_, err = f.events.Write(append(line, '\n'))
 	}
 	if err != nil {
@@ -98,6 +119,8 @@ func (f *Folder) Append(e Event) error {
 	}
 	return nil
 }
+
+var errFull = errors.New("it is full")
 
 // Create opens a file of the folder for appending.
 func (f *Folder) Create(name string) (io.WriteCloser, error) {
@@ -185,7 +208,7 @@ func ReadEvents(dir string, each func(Event) error) error {
 // ReadEventsFrom is like ReadEvents, from an offset in bytes: 0, or the next of an earlier call, which is the end of that
 // event. With it a reader can follow a run in progress.
 func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) error) error {
-	f, err := os.Open(filepath.Join(dir, eventsFile))
+	f, err := os.Open(filepath.Join(dir, EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

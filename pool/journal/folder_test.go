@@ -89,7 +89,7 @@ func TestEventsAfterATornLine(t *testing.T) {
 		"empty": {"", ""},
 	} {
 		dir := t.TempDir()
-		path := filepath.Join(dir, "events.jsonl")
+		path := filepath.Join(dir, journal.EventsFile)
 		if err := os.WriteFile(path, []byte(c.before), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestEventsAfterAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []journal.Event{{Seq: 1, Kind: journal.EventStarted}, {Seq: 3, Kind: journal.EventWarning}, {Seq: 4, Kind: journal.EventEnded}}
-	disk, err := os.OpenFile(filepath.Join(dir, "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0o600)
+	disk, err := os.OpenFile(filepath.Join(dir, journal.EventsFile), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func FuzzReadEvents(f *testing.F) {
 		dir := t.TempDir()
 		first, last := journal.Event{Seq: 1, Kind: journal.EventStarted}, journal.Event{Seq: 2, Kind: journal.EventEnded}
 		text := line(t, first) + string(garbage) + "\n" + line(t, last)
-		if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.EventsFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got := read(t, dir)
@@ -314,7 +314,7 @@ func TestReadEventsFrom(t *testing.T) {
 	if got := read(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("first: %q", got)
 	}
-	cut, err := f.Create("events.jsonl")
+	cut, err := f.Create(journal.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,5 +376,32 @@ func TestBeginSaysWhereTheOutputIs(t *testing.T) {
 	}
 	if want := []string{"gate gate-0-1.log 0", "gate  0", "agent  0", "setup gate-0-1.log 4", "gate  0"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The event log has a limit, which only the end of a run may exceed. A warning takes the place of the first event that is lost.
+func TestEventsAreLimited(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Truncate(filepath.Join(dir, journal.EventsFile), journal.EventsLimit-100); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 1000)
+	for n, e := range []journal.Event{
+		{Seq: 1, Kind: journal.EventAgent, Text: long}, {Seq: 2, Kind: journal.EventNote}, {Seq: 3, Kind: journal.EventEnded},
+	} {
+		if err := f.Append(e); (err != nil) != (n == 1) {
+			t.Errorf("event %d: %v", n, err)
+		}
+	}
+	var kinds []journal.EventKind
+	err = journal.ReadEventsFrom(dir, journal.EventsLimit-100, func(e journal.Event, _ int64) error { kinds = append(kinds, e.Kind); return nil })
+	if want := []journal.EventKind{journal.EventWarning, journal.EventEnded}; err != nil || !slices.Equal(kinds, want) {
+		t.Errorf("%q, want %q; %v", kinds, want, err)
 	}
 }

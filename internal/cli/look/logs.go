@@ -63,7 +63,7 @@ const logPoll = 200 * time.Millisecond
 
 // logRun prints a run's events. With follow it waits for more until the run has ended.
 func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) error {
-	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, "events.jsonl")) }
+	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, journal.EventsFile)) }
 	f, err := open()
 	for follow && errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running" && logWait(ctx, a) {
 		f, err = open()

@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-const events = "events.jsonl"
+const events = journal.EventsFile
 
 // write writes a file into a new run folder.
 func write(t *testing.T, name string, text []byte) (dir string) {

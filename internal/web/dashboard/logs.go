@@ -30,8 +30,6 @@ const (
 	queryMax    = 200      // bytes of the search text
 )
 
-const eventsFile = "events.jsonl"
-
 // logPage is a section of a file in a run's folder.
 type logPage struct {
 	File  string
@@ -77,7 +75,7 @@ func openLog(dir, name string) (*os.File, int64, error) {
 	defer root.Close()
 	info, err := root.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && name == eventsFile:
+	case errors.Is(err, fs.ErrNotExist) && name == journal.EventsFile:
 		return nil, 0, nil
 	case err != nil:
 		return nil, 0, err
@@ -100,7 +98,7 @@ func logFiles(dir string) (names []string) {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { // the events first, then the raw streams
-		return strings.Compare(strconv.FormatBool(b == eventsFile), strconv.FormatBool(a == eventsFile))
+		return strings.Compare(strconv.FormatBool(b == journal.EventsFile), strconv.FormatBool(a == journal.EventsFile))
 	})
 	return names
 }
@@ -247,7 +245,7 @@ type finder struct {
 }
 
 func newFinder(name, query string) *finder {
-	f := &finder{events: name == eventsFile, query: strings.ToLower(query)}
+	f := &finder{events: name == journal.EventsFile, query: strings.ToLower(query)}
 	if quoted, err := json.Marshal(f.query); err == nil && f.events {
 		f.raw = quoted[1 : len(quoted)-1]
 	} else {
@@ -375,7 +373,7 @@ func (p *Pages) log(w http.ResponseWriter, r *http.Request) error {
 	if len(m.Query) > queryMax {
 		m.Query = m.Query[:queryMax]
 	}
-	file := cmp.Or(r.FormValue("file"), eventsFile)
+	file := cmp.Or(r.FormValue("file"), journal.EventsFile)
 	at, atErr := strconv.ParseInt(r.FormValue("at"), 10, 64)
 	end, endErr := strconv.ParseInt(r.FormValue("before"), 10, 64)
 	if err := p.reading(r.Context(), func() error {

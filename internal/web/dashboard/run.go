@@ -65,7 +65,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err := p.reading(r.Context(), func() error {
 		m.Steps, m.Cut, err = p.steps.of(rec, end)
 		if err == nil {
-			m.Log, err = tail(rec.Dir, eventsFile, logShown)
+			m.Log, err = tail(rec.Dir, journal.EventsFile, logShown)
 		}
 		return err
 	}); err != nil {

@@ -66,7 +66,7 @@ func (x *stepIndex) log(dir string) *stepLog {
 
 // of returns the stages and iterations of a run. cut means that the log was too long to find all of them.
 func (x *stepIndex) of(r journal.Record, end time.Time) (out []step, cut bool, err error) {
-	f, size, err := openLog(r.Dir, eventsFile)
+	f, size, err := openLog(r.Dir, journal.EventsFile)
 	if err != nil || f == nil {
 		return nil, false, err
 	}

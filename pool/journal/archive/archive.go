@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // room is the size limit of a copy, in bytes before compression.
@@ -29,9 +31,6 @@ func most() room { return room{file: 16 << 20, all: 64 << 20, files: 4096} }
 // MaxSize is the maximum size of a copy in bytes. It exceeds the limit of the content, because incompressible data grows a
 // little.
 const MaxSize = 72 << 20
-
-// eventsFile is packed first: all pages about a run need it.
-const eventsFile = "events.jsonl"
 
 // Pack packs the regular files of a run's folder. Of long files it packs the end, and it leaves out files above the limits.
 // It returns nil for a folder without files.
@@ -74,7 +73,7 @@ func (r room) pack(dir string) (content []byte, err error) {
 }
 
 func rank(name string) int {
-	if name == eventsFile {
+	if name == journal.EventsFile { // first: all pages about a run need it
 		return 0
 	}
 	return 1
@@ -104,7 +103,7 @@ func (r room) add(to *tar.Writer, root *os.Root, name string) (int64, error) {
 	}
 	if skip > 0 { // drop the incomplete first line
 		text = text[bytes.IndexByte(text, '\n')+1:]
-		if name != eventsFile {
+		if name != journal.EventsFile {
 			text = append(fmt.Appendf(nil, "[the first %d bytes are on the machine that worked the run]\n", skip), text...)
 		}
 	}

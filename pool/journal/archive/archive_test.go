@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // folder makes a folder with files.
@@ -54,12 +56,12 @@ func packed(t *testing.T, r room, dir string) map[string]string {
 func TestPack(t *testing.T) {
 	t.Parallel()
 	secret := folder(t, map[string]string{"key": "secret"})
-	dir := folder(t, map[string]string{eventsFile: "{}\n", "agent-1.log": "one\ntwo\n", "empty.log": ""})
+	dir := folder(t, map[string]string{journal.EventsFile: "{}\n", "agent-1.log": "one\ntwo\n", "empty.log": ""})
 	if err := errors.Join(os.Symlink(filepath.Join(secret, "key"), filepath.Join(dir, "link.log")), os.Mkdir(filepath.Join(dir, "sub"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	got := packed(t, most(), dir)
-	if len(got) != 2 || got[eventsFile] != "{}\n" || got["agent-1.log"] != "one\ntwo\n" {
+	if len(got) != 2 || got[journal.EventsFile] != "{}\n" || got["agent-1.log"] != "one\ntwo\n" {
 		t.Errorf("%q", got)
 	}
 	if content, err := Pack(folder(t, nil)); content != nil || err != nil {
@@ -76,7 +78,7 @@ func TestPackLongFiles(t *testing.T) {
 	small := room{file: 4 << 10, all: 16 << 10, files: 4}
 	line := strings.Repeat("x", 99) + "\n"
 	long := strings.Repeat(line, 2*int(small.file)/len(line)) + "the end\n"
-	files := map[string]string{eventsFile: long}
+	files := map[string]string{journal.EventsFile: long}
 	for i := range 5 {
 		files[fmt.Sprintf("a%d.log", i)] = long
 	}
@@ -84,7 +86,7 @@ func TestPackLongFiles(t *testing.T) {
 	if n := len(got); n != 4 { // each takes about a quarter of the limit
 		t.Errorf("%d files", n)
 	}
-	if e := got[eventsFile]; !strings.HasPrefix(e, line) || !strings.HasSuffix(e, "the end\n") || len(e) > int(small.file) {
+	if e := got[journal.EventsFile]; !strings.HasPrefix(e, line) || !strings.HasSuffix(e, "the end\n") || len(e) > int(small.file) {
 		t.Errorf("events: %d bytes, begin with %.20q", len(e), e)
 	}
 	if l := got["a0.log"]; !strings.HasPrefix(l, "[the first ") || !strings.HasSuffix(l, "the end\n") {
@@ -126,7 +128,7 @@ func TestUnpackHostile(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	few := room{file: 1 << 10, all: 1 << 10, files: 3}
-	if got := packed(t, few, folder(t, map[string]string{eventsFile: "{}\n", "a": "a", "b": "b", "c": "c", "d": "d"})); len(got) != 3 || got[eventsFile] != "{}\n" {
+	if got := packed(t, few, folder(t, map[string]string{journal.EventsFile: "{}\n", "a": "a", "b": "b", "c": "c", "d": "d"})); len(got) != 3 || got[journal.EventsFile] != "{}\n" {
 		t.Errorf("%q", got)
 	}
 	var out bytes.Buffer
@@ -150,7 +152,7 @@ func TestManyFiles(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	content, err := Pack(folder(f, map[string]string{eventsFile: "{}\n"}))
+	content, err := Pack(folder(f, map[string]string{journal.EventsFile: "{}\n"}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func FuzzUnpack(f *testing.F) {
 
 func TestCopies(t *testing.T) {
 	t.Parallel()
-	content, err := Pack(folder(t, map[string]string{eventsFile: "{}\n"}))
+	content, err := Pack(folder(t, map[string]string{journal.EventsFile: "{}\n"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func TestCopies(t *testing.T) {
 	get := func(run string) string {
 		t.Helper()
 		dir, err := c.Get(run, func() ([]byte, error) { fetched++; return content, nil })
-		if text, read := os.ReadFile(filepath.Join(dir, eventsFile)); err != nil || read != nil || string(text) != "{}\n" {
+		if text, read := os.ReadFile(filepath.Join(dir, journal.EventsFile)); err != nil || read != nil || string(text) != "{}\n" {
 			t.Fatalf("%s: %q, %v, %v", run, text, err, read)
 		}
 		return dir
