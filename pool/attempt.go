@@ -289,9 +289,8 @@ func (a *attempt) endUnclaimed(err error, affectsAll bool) *Result {
 	return r
 }
 
-// endClaimed ends an attempt that has a claim but starts no run.
+// endClaimed ends an attempt that has a claim but starts no run. The caller unregisters it.
 func (a *attempt) endClaimed(skip *journal.Skip, err error) *Result {
-	defer a.unregister()
 	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
 	defer unlink()
 	after, cancel := workspace.WithReleaseTime(asked, a.call.hard)

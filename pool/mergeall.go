@@ -42,6 +42,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 			Finish: func(context.Context) { a.mergedByBatch = true; add(a.do()) },
 			MergeAlone: func(context.Context) bool {
 				if s.soft.Err() != nil || outage != nil {
+					defer a.unregister()
 					return add(a.endClaimed(&journal.Skip{Code: journal.SkipStopped}, nil))
 				}
 				return add(a.do())
