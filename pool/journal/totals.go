@@ -39,6 +39,18 @@ type Total struct {
 // nothing. A model with price 0 has a cost.
 func Costless(u agents.Usage) bool { return u.Unpriced > 0 || u.CostUSD == 0 && u.Tokens() == 0 }
 
+// AgentWorked reports that an agent was started, or may have been: a crash loses the current iteration.
+func (r Record) AgentWorked() bool {
+	f := r.Facts
+	if r.Agent == "" || r.Settings.Attended || r.Kind == KindCommand {
+		return false
+	}
+	return f.Usage != (agents.Usage{}) || len(f.Iterations) > 0 || f.End == "" && len(History{r}.Begun()) > 0
+}
+
+// CostUnknown reports whether the cost of the run is not completely known. Stores with Totals count by the same rule.
+func (r Record) CostUnknown() bool { return r.AgentWorked() && Costless(r.Facts.Usage) && !r.Facts.UsedNothing }
+
 // Sum sums up records.
 func Sum(records []Record) []Total {
 	type kind struct {
@@ -66,7 +78,7 @@ func Sum(records []Record) []Total {
 			continue
 		}
 		t.Runs++
-		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) && !r.Facts.UsedNothing {
+		if r.CostUnknown() {
 			t.Unknown++
 		}
 		if !r.Ended.IsZero() {

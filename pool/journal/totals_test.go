@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -30,6 +31,28 @@ func TestSumOfRunsOfAgents(t *testing.T) {
 	}
 	if list := journal.Sum([]journal.Record{record(journal.KindIssue, true, 0)}); len(list) != 0 {
 		t.Errorf("a merge that has cost nothing: %+v", list)
+	}
+}
+
+// A crash loses the iteration that was running, and its cost; a run that ended before the agent's work has cost nothing.
+func TestSumCountsRunsThatLostAnIteration(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		facts journal.Facts
+		want  int
+	}{
+		"died at work":         {journal.Facts{Stop: journal.StopCrash, StoppedStage: journal.StageWork}, 1},
+		"died before it":       {journal.Facts{Stop: journal.StopCrash, StoppedStage: journal.StagePrepare}, 0},
+		"not opened":           {journal.Facts{Open: &journal.Fault{}}, 0},
+		"published old work":   {journal.Facts{End: loop.EndDone}, 0},
+		"reported nothing":     {journal.Facts{End: loop.EndDone, Iterations: []loop.Iteration{{}}}, 1},
+		"was refused":          {journal.Facts{End: loop.EndDone, Iterations: []loop.Iteration{{}}, UsedNothing: true}, 0},
+		"partly without price": {journal.Facts{End: loop.EndDone, Usage: agents.Usage{CostUSD: 1, Unpriced: 1}}, 1},
+	} {
+		r := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: c.facts}}
+		if got := journal.Sum([]journal.Record{r}); got[0].Unknown != c.want || r.CostUnknown() != (c.want > 0) {
+			t.Errorf("%s: %+v, want %d unknown", name, got[0], c.want)
+		}
 	}
 }
 

@@ -57,19 +57,10 @@ func (g *CostGroup) Add(r journal.Record) {
 	if !r.Settings.Attended { // not a merge by a person; its review may have a cost
 		g.Runs++
 	}
-	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !r.Facts.UsedNothing {
+	if r.CostUnknown() {
 		g.Unknown++
 	}
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unmetered())
-}
-
-// agentWorked reports that an agent was started, or may have been: a crash loses the current iteration.
-func agentWorked(r journal.Record) bool {
-	f := r.Facts
-	if r.Agent == "" || r.Settings.Attended || r.Kind == journal.KindCommand {
-		return false
-	}
-	return f.Usage != (agents.Usage{}) || len(f.Iterations) > 0 || f.End == "" && len(journal.History{r}.Begun()) > 0
 }
 
 // spend returns the group's usage for formatting.
@@ -98,7 +89,7 @@ func groupOf(r journal.Record, by string) string {
 		return r.Key
 	case by == "outcome":
 		return StateOf(r).State
-	case !agentWorked(r):
+	case !r.AgentWorked():
 		return "none"
 	case by == "model":
 		return cmp.Or(r.Model, "agent's own")

@@ -374,7 +374,7 @@ func totals(t *testing.T, s journal.Store) {
 		t.Skip("it adds up nothing")
 	}
 	var all []journal.Record
-	for i := range 40 {
+	for i := range 90 {
 		r := record(fmt.Sprint("r", i), "p", "k", journal.KindIssue, i*120, i%5 > 0)
 		r.Facts.Gate = []loop.Check{{Command: "g", Tail: "a\x00\x00b\\\x00 \\u0000 \\\\u0000\x00\\"}}
 		r.Agent, r.Model = []string{"claude", "codex"}[i%2], []string{"", "m", "n\"'"}[i%3]
@@ -383,6 +383,14 @@ func totals(t *testing.T, s journal.Store) {
 		}
 		if r.Facts.Usage.Unpriced = int64(i % 7 / 5); i%3 == 0 {
 			r.Facts.Iterations, r.Facts.UsedNothing = []loop.Iteration{{Number: 1}}, i%24 == 12
+		}
+		switch i / 4 % 5 {
+		case 1, 2:
+			r.Facts.StoppedStage = []journal.Stage{journal.StagePrepare, journal.StageWork}[i/4%5-1]
+		case 3:
+			r.Facts.Open = &journal.Fault{}
+		case 4:
+			r.Facts.End = loop.EndDone
 		}
 		if i%11 == 7 {
 			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""

@@ -15,7 +15,7 @@ import (
 
 var _ journal.Totals = (*Store)(nil)
 
-// totals parses each record only once.
+// totals parses each record only once. Its last column follows journal.Record.CostUnknown.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT kind, started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0
 		THEN regexp_replace(record, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') ELSE record END)::json AS record FROM ralph_run
@@ -23,8 +23,10 @@ const totals = `WITH r AS MATERIALIZED (
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
 		CASE WHEN seconds IS NULL THEN '' ELSE coalesce(record -> 'verdict' ->> 'outcome', '') END AS outcome, record -> 'facts' -> 'usage' AS used,
-		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0
-			AND NOT coalesce((record -> 'facts' ->> 'free')::boolean, false) AS worked,
+		coalesce((record -> 'facts' ->> 'free')::boolean, false) AS free,
+		coalesce(CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END, 0) > 0
+			OR coalesce(record -> 'facts' ->> 'end', '') = '' AND record -> 'facts' -> 'open' IS NULL
+			AND coalesce(record -> 'facts' ->> 'cut', '') NOT IN ('claim', 'baseline', 'prepare') AS begun,
 		kind <> 'command' AND NOT coalesce((record -> 'settings' ->> 'attended')::boolean, false) AS works FROM r
 )
 SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(seconds) FILTER (WHERE works), 0)::double precision,
@@ -32,8 +34,10 @@ SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(s
 	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
 	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint, coalesce(sum((used ->> 'unpriced')::bigint), 0)::bigint,
-	count(*) FILTER (WHERE works AND ((used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0 AND
-		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0))
+	count(*) FILTER (WHERE works AND agent <> '' AND NOT free AND ((used ->> 'unpriced')::bigint > 0 OR (begun
+		OR coalesce((used ->> 'cache_read')::bigint, 0) + coalesce((used ->> 'estimated')::bigint, 0) > 0)
+		AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0
+		AND coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0))
 FROM part WHERE works OR EXISTS (SELECT FROM json_each_text(used) WHERE value::double precision > 0) GROUP BY 1, 2, 3, 4`
 
 // dataException is PostgreSQL's class of errors about values, such as text that is not JSON.
