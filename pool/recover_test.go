@@ -355,6 +355,13 @@ func TestRecoverTellsWhatWasCutOff(t *testing.T) {
 	if err != nil || len(r.Finished) != 0 || len(r.Interrupted) != 1 || r.Interrupted[0].Key != "a" || r.Interrupted[0].Ended.IsZero() {
 		t.Errorf("%+v, %v", r, err)
 	}
+	lost := false // the cost of the iteration that was cut off
+	if err := journal.ReadEvents(r.Interrupted[0].Dir, func(e journal.Event) error {
+		lost = lost || e.Kind == journal.EventEnded && e.CostUnknown
+		return nil
+	}); err != nil || !lost {
+		t.Errorf("no event says that the cost is unknown; %v", err)
+	}
 	f.clean()
 }
 

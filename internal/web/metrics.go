@@ -29,7 +29,6 @@ type Metrics struct {
 
 	mu            sync.Mutex
 	currentStages map[string]runStage // guarded by mu; by project and run id
-	costless      map[string]bool     // guarded by mu; runs with an iteration whose cost is unknown or incomplete
 }
 
 // runStage is the current stage of a run.
@@ -50,7 +49,7 @@ func NewMetrics() *Metrics {
 		return auto.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"project"}, labels...))
 	}
 	return &Metrics{
-		registry: registry, currentStages: map[string]runStage{}, costless: map[string]bool{},
+		registry: registry, currentStages: map[string]runStage{},
 		runs:      counter("ralph_runs_total", "Runs that have ended.", "outcome"),
 		spend:     counter("ralph_spend_usd_total", "Known cost of models."),
 		unknown:   counter("ralph_runs_without_cost_total", "Runs that have ended and whose cost is unknown or incomplete."),
@@ -75,11 +74,6 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			if u.CostUSD > 0 {
 				m.spend.WithLabelValues(project).Add(u.CostUSD)
 			}
-			if journal.Costless(*u) {
-				m.mu.Lock()
-				m.costless[project+"/"+e.Run] = true
-				m.mu.Unlock()
-			}
 			if u.Estimated > 0 {
 				m.estimated.WithLabelValues(project).Add(float64(u.Estimated))
 			}
@@ -99,12 +93,9 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 	case journal.EventEnded:
 		m.enter(project, e.Run, runStage{since: e.Time})
 		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
-		m.mu.Lock()
-		if m.costless[project+"/"+e.Run] && !e.UsedNothing {
+		if e.CostUnknown {
 			m.unknown.WithLabelValues(project).Inc()
 		}
-		delete(m.costless, project+"/"+e.Run)
-		m.mu.Unlock()
 		m.durations.WithLabelValues(project).Observe(e.Elapsed)
 	}
 }

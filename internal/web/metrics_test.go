@@ -58,13 +58,14 @@ func TestMetrics(t *testing.T) {
 	} {
 		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
-		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
+		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded, CostUnknown: run != "known"})
 	}
 	at := time.Now() // with a clock that is set back
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageWork, Time: at})
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageVerify, Time: at.Add(-time.Hour)})
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "died", Outcome: journal.Interrupted, CostUnknown: true}) // its iteration is lost
 	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
-	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, UsedNothing: true}) // all its requests were rejected
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed}) // all its requests were rejected
 	if err := s.service.Pause("shop", true); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestMetrics(t *testing.T) {
 		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"} 0`,
 		`ralph_claim_conflicts_total{project="shop"} 1`, `ralph_queue_ready{project="shop"} 1`, `ralph_queue_age_seconds{project="shop"} `,
 		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
-		`ralph_runs_without_cost_total{project="books"} 2`, `ralph_runs_without_cost_total{project="shop"} 1`,
+		`ralph_runs_without_cost_total{project="books"} 3`, `ralph_runs_without_cost_total{project="shop"} 1`,
 		`ralph_spend_usd_total{project="books"} 6`, `ralph_tokens_estimated_total{project="books"} 8`,
 		`ralph_stage_seconds_sum{project="films",stage="work"} 0`,
 	} {

@@ -82,7 +82,7 @@ type Event struct {
 	Reason      *Reason       `json:"reason,omitempty"`
 	Check       *loop.Check   `json:"check,omitempty"`
 	Usage       *agents.Usage `json:"usage,omitempty"`
-	UsedNothing bool          `json:"free,omitempty"` // EventEnded: see Facts.UsedNothing
+	CostUnknown bool          `json:"cost_unknown,omitempty"` // EventEnded: see Record.CostUnknown
 	Elapsed     float64       `json:"elapsed_seconds,omitempty"`
 
 	sandboxes.Subject // EventWarning: the subject of the notice in Text

@@ -49,7 +49,9 @@ func (r Record) AgentWorked() bool {
 }
 
 // CostUnknown reports whether the cost of the run is not completely known. Stores with Totals count by the same rule.
-func (r Record) CostUnknown() bool { return r.AgentWorked() && Costless(r.Facts.Usage) && !r.Facts.UsedNothing }
+func (r Record) CostUnknown() bool {
+	return r.AgentWorked() && Costless(r.Facts.Usage) && !r.Facts.UsedNothing
+}
 
 // Sum sums up records.
 func Sum(records []Record) []Total {
