@@ -52,6 +52,9 @@ func (p *project) open(ctx context.Context, setup Setup) (parts *Parts, paused b
 // keepParts records why the project could not be opened with this configuration.
 func (p *project) keepParts(setup Setup, err error) {
 	line := OneLine(err)
+	if err != nil && !open && setup.Problem != nil {
+		setup.Problem(OneLine(err))
+	}
 	p.mu.Lock()
 	parts, known := p.parts, line == p.configProblem
 	p.tried, p.configProblem = true, line

@@ -50,6 +50,21 @@ func (p *Parts) isPaused() (bool, error) {
 	return p.Pause.IsPaused(), nil
 }
 
+// Pause pauses a project: no runs are started, also after a restart, until Pause is called with false. Current runs
+// continue. With Parts.Pause it applies to all processes that work the project.
+func (s *Service) Pause(name string, paused bool) error {
+	p, _, err := s.opened(name)
+	if err != nil {
+		return err
+	}
+	if err := p.pause(paused); err != nil {
+		return err
+	}
+	s.balance()
+	p.wake()
+	return nil
+}
+
 func (p *project) pause(paused bool) error {
 	parts := p.opened()
 	if parts == nil {

@@ -36,6 +36,7 @@ type Setup struct {
 	Live     []string          // keys that take effect without reopening the project
 	Parallel int               // maximum number of concurrent issues of the project
 	Poll     time.Duration     // time between sweeps
+	Problem  func(line string) // called while the project is not open, with why it cannot be opened, maybe repeatedly; also set if Load fails; may be nil
 	// Open opens the project. The pool's Observe must call observe.
 	Open func(ctx context.Context, observe func(journal.Event)) (*Parts, error)
 }
@@ -382,19 +383,4 @@ func (s *Service) Wake(name string) {
 func (s *Service) Parts(name string) (*Parts, error) {
 	_, parts, err := s.opened(name)
 	return parts, err
-}
-
-// Pause pauses a project: no runs are started, also after a restart, until Pause is called with false. Current runs
-// continue. With Parts.Pause it applies to all processes that work the project.
-func (s *Service) Pause(name string, paused bool) error {
-	p, _, err := s.opened(name)
-	if err != nil {
-		return err
-	}
-	if err := p.pause(paused); err != nil {
-		return err
-	}
-	s.balance()
-	p.wake()
-	return nil
 }

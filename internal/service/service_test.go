@@ -66,6 +66,9 @@ func TestOneProjectIsBroken(t *testing.T) {
 	if got.Problem != "line 3: no such key (and 1 more)" {
 		t.Errorf("problem %q", got.Problem)
 	}
+	if told := bad.Problems(); !slices.Equal(told, []string{got.Problem}) {
+		t.Errorf("told of %q", told)
+	}
 	if _, err := s.Board(t.Context(), "bad"); !errors.Is(err, service.ErrNotOpen) {
 		t.Errorf("board: %v", err)
 	}

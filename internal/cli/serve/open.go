@@ -69,6 +69,7 @@ func (s *serving) openProject(
 	if err != nil {
 		return nil, err
 	}
+	s.calm(name)
 	parts := partsOf(p, c, workers)
 	parts.Webhook, parts.Problem = hook, people.Problem
 	parts.Close = func() error {

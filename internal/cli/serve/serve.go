@@ -56,7 +56,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Serves),
 		GroupID:     compose.GroupWork, Args: exit.AtMostOneName("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*progress.View{}}
+			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*progress.View{}, alarms: map[string]alarm{}}
 			if len(args) > 0 {
 				s.file = a.Expand(a.Host.Dir, args[0])
 			}
@@ -103,8 +103,9 @@ type serving struct {
 	systemd       compose.Host // with the variables for this process only
 	webhookSecret string       // for projects without a file of their own; empty: none
 
-	mu    sync.Mutex
-	views map[string]*progress.View // guarded by mu; by project
+	mu     sync.Mutex
+	views  map[string]*progress.View // guarded by mu; by project
+	alarms map[string]alarm          // guarded by mu; by project that cannot be opened
 }
 
 // orProjects adds the user's file of projects to the hint of an error outside of a repository.
@@ -162,6 +163,7 @@ func (s *serving) run() error {
 	defer stop()
 	s.service.Drain()
 	s.service.Wait()
+	s.calmAll()
 	s.closing.Wait()
 	cancel(nil)
 	beside.Wait()
@@ -290,6 +292,7 @@ func (s *serving) loader(p config.Project, total int) func(context.Context) (ser
 		a.Repo, a.Project = p.Repo, &p
 		setup, err := s.read(ctx, &a, p.Name, total)
 		setup.Repo = cmp.Or(setup.Repo, p.Repo) // people find the project by it, even if the path is the error
+		setup.Problem = func(line string) { s.raise(ctx, &a, p.Name, line) }
 		return setup, s.explained(err)
 	}
 }

@@ -146,6 +146,13 @@ func (p *Project) Opened() (opened, closed int) {
 	return p.opened, p.closed
 }
 
+func (p *Project) problem(line string) {
+	p.onDisk()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems = append(p.problems, line)
+}
+
 // Problems returns the problems that the service has reported, without consecutive duplicates.
 func (p *Project) Problems() []string {
 	p.mu.Lock()
@@ -166,6 +173,7 @@ func (p *Project) load(context.Context) (service.Setup, error) {
 	defer p.mu.Unlock()
 	return service.Setup{
 		Repo: p.repo, Values: maps.Clone(p.values), Live: []string{"parallel", "poll"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
+		Problem: p.problem,
 	}, p.err
 }
 
@@ -215,12 +223,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		Fetch:     p.Fetch,
 		Held:      p.Held,
 		Work:      p.Work,
-		Problem: func(line string) {
-			p.onDisk()
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.problems = append(p.problems, line)
-		},
+		Problem:   p.problem,
 		Close: func() error {
 			p.onDisk()
 			p.mu.Lock()
