@@ -100,8 +100,8 @@ type Notifier struct {
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
-	closed bool   // guarded by mu
-	last   string // guarded by mu; the last reported problem
+	closed bool              // guarded by mu
+	last   map[string]string // guarded by mu; the last line of each kind of problem
 }
 
 // lane is a channel with its pending messages. One goroutine uses it, except poke and box.
@@ -125,7 +125,7 @@ func New(c Config) *Notifier {
 	if c.Clean == nil {
 		c.Clean = func(s string) string { return s }
 	}
-	n := &Notifier{c: c}
+	n := &Notifier{c: c, last: map[string]string{}}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancelCause(context.Background())
 	if c.Outbox == "" {
@@ -290,16 +290,23 @@ func shortened(s string, limit int) string {
 
 // Problem sends a message about why the backlog is not worked. It ignores a reason equal to the previous one. An empty
 // reason means that the backlog is worked again. It waits only for the disk.
-func (n *Notifier) Problem(line string) {
+func (n *Notifier) Problem(line string) { n.problem(" is not worked: ", line) }
+
+// Refused sends a message about why the latest configuration is not used, like Problem.
+func (n *Notifier) Refused(line string) {
+	n.problem(": configuration refused; the last good one stays: ", line)
+}
+
+func (n *Notifier) problem(kind, line string) {
 	n.mu.Lock()
-	known := n.last == line
-	n.last = line
+	known := n.last[kind] == line
+	n.last[kind] = line
 	n.mu.Unlock()
 	if known || line == "" {
 		return
 	}
 	line = n.text(line)
-	text := cmp.Or(n.c.Project, "the backlog") + " is not worked: " + shortened(line, 400)
+	text := cmp.Or(n.c.Project, "the backlog") + kind + shortened(line, 400)
 	n.enqueue(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }
 

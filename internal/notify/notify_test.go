@@ -77,6 +77,7 @@ func TestWhatIsTold(t *testing.T) {
 		}},
 		{"problems", []string{OnProblem}, []string{
 			"shop is not worked: the forge is away", "shop is not worked: no login", "shop is not worked: the forge is away",
+			"shop: configuration refused; the last good one stays: bad key", "shop: configuration refused; the last good one stays: bad key",
 		}},
 		{"nothing", nil, nil},
 	} {
@@ -88,6 +89,9 @@ func TestWhatIsTold(t *testing.T) {
 		n.Ended(ended("d", journal.Failed, false))
 		for _, problem := range []string{"the forge is away", "the forge is away", "no login", "", "the forge is away"} {
 			n.Problem(problem)
+		}
+		for _, line := range []string{"bad key", "bad key", "", "bad key"} {
+			n.Refused(line)
 		}
 		n.Close()
 		n.Ended(ended("after", journal.Failed, true))

@@ -52,9 +52,6 @@ func (p *project) open(ctx context.Context, setup Setup) (parts *Parts, paused b
 // keepParts records why the project could not be opened with this configuration.
 func (p *project) keepParts(setup Setup, err error) {
 	line := OneLine(err)
-	if err != nil && !open && setup.Problem != nil {
-		setup.Problem(OneLine(err))
-	}
 	p.mu.Lock()
 	parts, known := p.parts, line == p.configProblem
 	p.tried, p.configProblem = true, line
@@ -62,18 +59,27 @@ func (p *project) keepParts(setup Setup, err error) {
 		p.setup.Repo = setup.Repo
 	}
 	p.mu.Unlock()
-	if !known {
-		p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", parts != nil)
+	text := refused
+	if parts == nil {
+		text = "project not opened"
+		if setup.Problem != nil {
+			setup.Problem(line)
+		}
 	}
-	parts.reportProblem(line)
+	if !known {
+		p.s.c.Log.Error(text, "project", p.name, "error", line)
+	}
+	parts.reportRefused(line)
 }
 
 // adopt applies a configuration that needs no new parts.
 func (p *project) adopt(setup Setup) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.setup, p.configProblem = setup, ""
-	p.parts.Pool.SetRetryDelay(cmp.Or(setup.Poll, minute))
+	parts := p.parts
+	p.mu.Unlock()
+	parts.Pool.SetRetryDelay(cmp.Or(setup.Poll, minute))
+	parts.reportRefused("")
 }
 
 // install replaces the open parts, once the current sweep has ended.
@@ -91,6 +97,9 @@ func (p *project) install(setup Setup, parts *Parts, paused bool) {
 	p.mu.Unlock()
 	p.release(old)
 }
+
+// refused says that a project goes on with its last valid configuration.
+const refused = "configuration refused; the last good one stays"
 
 // problem formats an error in one line, with a hint to its fix.
 func (p *Parts) problem(err error) string {

@@ -34,6 +34,7 @@ type Status struct {
 	Name, Repo string
 	State      State
 	Problem    string // one line about the configuration, the current sweep or the last one; empty: no problem
+	Works      bool   // the backlog can be worked: the only problem, if there is one, is that the latest configuration was refused
 	Parallel   int
 	Poll       time.Duration
 	Running    []pool.Running   // runs of this process
@@ -265,6 +266,12 @@ func (p *Parts) reportProblem(problem string) {
 	}
 }
 
+func (p *Parts) reportRefused(line string) {
+	if p != nil && p.Refused != nil {
+		p.Refused(line)
+	}
+}
+
 // reconfigure calls configure during a sweep.
 func (p *project) reconfigure(ctx context.Context) {
 	if p.continues(ctx) {
@@ -292,7 +299,7 @@ func (p *project) finishSweep(summary pool.Summary, err error) (wait time.Durati
 		p.failures = 0
 	}
 	wait = pause(p.setup.Poll, p.failures, rand.Float64())
-	shown, next := cmp.Or(p.configProblem, problem), p.nextParts
+	next := p.nextParts
 	if next != nil {
 		p.parts, p.nextParts, wait = next, nil, 0
 	}
@@ -300,7 +307,7 @@ func (p *project) finishSweep(summary pool.Summary, err error) (wait time.Durati
 	if problem != "" && !known {
 		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", problem)
 	}
-	parts.reportProblem(shown)
+	parts.reportProblem(problem)
 	if next != nil {
 		p.release(parts)
 	}
@@ -345,17 +352,23 @@ func (p *project) status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{
-		Name: p.name, Repo: p.setup.Repo, Problem: p.configProblem, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
+		Name: p.name, Repo: p.setup.Repo, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
 	}
 	if p.parts != nil {
 		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.remoteRuns
 		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
 	}
 	if p.sweeping && p.parts != nil {
-		s.Problem = cmp.Or(s.Problem, p.parts.holdReason())
+		s.Problem = p.parts.holdReason()
 	}
 	if !p.sweeping || len(s.Running) == 0 { // otherwise the problem of the last sweep is solved
 		s.Problem = cmp.Or(s.Problem, p.problem)
+	}
+	if p.parts == nil {
+		s.Problem = p.configProblem
+	}
+	if s.Works = s.Problem == ""; s.Works && p.configProblem != "" {
+		s.Problem = refused + ": " + p.configProblem
 	}
 	switch {
 	case draining || p.removed || p.ended:

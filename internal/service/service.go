@@ -54,6 +54,7 @@ type Parts struct {
 	Close    func() error
 	// Problem is called with why the project is not worked, and with "" when it is again. It may block only on the disk. May be nil.
 	Problem func(line string)
+	Refused func(line string) // like Problem, with why the latest configuration is not used
 	// Fix returns a hint about how to fix an error, or "". May be nil.
 	Fix func(error) string
 	// Webhook verifies deliveries. nil: the project accepts none.

@@ -174,7 +174,8 @@ func TestReload(t *testing.T) {
 	p.Break(errors.New("bad"))
 	again := func() { s.Apply(t.Context(), projects([]*servicetest.Project{p}), 0) }
 	again()
-	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || len(st.Running) != 1 {
+	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || len(st.Running) != 1 || !st.Works ||
+		st.Problem != "configuration refused; the last good one stays: bad" {
 		t.Errorf("while the configuration is bad: %+v", st)
 	}
 	p.Break(nil)
@@ -203,8 +204,11 @@ func TestReload(t *testing.T) {
 	p.Issue("last", "Last") // a successful sweep under the last valid configuration
 	w.Until(t, "p", journal.EventEnded, 3)
 	until(t, s, "p", in(service.Waiting))
-	if got := p.Problems(); !slices.Equal(got, []string{"bad", "", "bad again"}) {
+	if got := p.Problems(); !slices.Equal(got, []string{""}) {
 		t.Errorf("told of problems: %q", got)
+	}
+	if got := p.Refused(); !slices.Equal(got, []string{"bad", "", "bad again"}) {
+		t.Errorf("told of refused configurations: %q", got)
 	}
 	if opened, closed := p.Opened(); opened != 2 || closed != 1 {
 		t.Errorf("opened %d times, closed %d", opened, closed)

@@ -165,14 +165,14 @@ func (c stateCollector) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	running := gauge("ralph_running", "Issues that are being worked.")
-	up := gauge("ralph_project_up", "0 when the project has a problem.")
+	up := gauge("ralph_project_up", "0 when the backlog cannot be worked.")
 	ready := gauge("ralph_queue_ready", "Issues that are ready to be worked; the number is at most five minutes old.")
 	age := gauge("ralph_queue_age_seconds", "Age of the oldest issue that is ready.")
 	requests := gauge("ralph_tracker_requests_remaining",
 		"Requests left until the tracker's rate limit resets, according to its last answer.", "limit")
 	for _, p := range c.service.Projects() {
 		good := 1.0
-		if p.Problem != "" {
+		if !p.Works {
 			good = 0
 		}
 		up(good, p.Name)

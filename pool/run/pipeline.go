@@ -161,7 +161,7 @@ func (x *execution) end(ctx context.Context, s *journal.State) {
 	e := x.events.Stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason,
 		Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
-		Usage: &usage, CostUnknown: journal.Record{Run: x.run, State: s}.CostUnknown(), Elapsed: x.run.DurationUntil(s.Ended).Seconds(),
+		Usage: &usage, CostUnknown: journal.Record{Run: x.run, State: *s}.CostUnknown(), Elapsed: x.run.DurationUntil(s.Ended).Seconds(),
 		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: *s}.Merged(),
 		URL: x.run.URL, Request: s.Request.URL,
 	})

@@ -71,7 +71,7 @@ func (s *serving) openProject(
 	}
 	s.calm(name)
 	parts := partsOf(p, c, workers)
-	parts.Webhook, parts.Problem = hook, people.Problem
+	parts.Webhook, parts.Problem, parts.Refused = hook, people.Problem, people.Refused
 	parts.Close = func() error {
 		s.closing.Go(people.Close) // closing may take a while, and the project may be open again meanwhile
 		s.closing.Go(traces.Close)

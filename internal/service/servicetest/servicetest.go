@@ -61,6 +61,7 @@ type Project struct {
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
 	problems []string          // guarded by mu
+	refused  []string          // guarded by mu
 }
 
 // New creates a project with the issues task-1 to task-n. Its agent commits.
@@ -160,6 +161,13 @@ func (p *Project) Problems() []string {
 	return slices.Compact(slices.Clone(p.problems))
 }
 
+// Refused returns the refused configurations that the service has reported, without consecutive duplicates.
+func (p *Project) Refused() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Compact(slices.Clone(p.refused))
+}
+
 // Repo returns the path of the repository.
 func (p *Project) Repo() string { return p.repo }
 
@@ -224,6 +232,13 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		Held:      p.Held,
 		Work:      p.Work,
 		Problem:   p.problem,
+		Refused: func(line string) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if line != "" || len(p.refused) > 0 {
+				p.refused = append(p.refused, line)
+			}
+		},
 		Close: func() error {
 			p.onDisk()
 			p.mu.Lock()
