@@ -2,17 +2,24 @@ package report
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 )
 
-// chatterLimit is the number of agent messages and actions of one iteration that become events.
-const chatterLimit = 2000
+// The agent's messages and actions become events, in each iteration up to a limit, and after that one in each pause.
+const (
+	chatterLimit = 2000
+	chatterPause = 5 * time.Second
+)
 
 // Loops converts the events of a run's loops into events of the run. It is not safe for concurrent use.
 type Loops struct {
 	iteration, said int
+	shown           time.Time        // when the latest line after the limit was shown
+	now             func() time.Time // nil: time.Now
 }
 
 // Event converts a loop's event; false: the event is not shown.
@@ -54,13 +61,24 @@ func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
 		return false
 	}
 	if e.Iteration != l.iteration {
-		*l = Loops{iteration: e.Iteration}
+		*l = Loops{iteration: e.Iteration, now: l.now}
 	}
-	l.said++
+	if l.said++; l.said <= chatterLimit {
+		return true
+	}
+	now := time.Now
+	if l.now != nil {
+		now = l.now
+	}
+	at := now()
 	if l.said == chatterLimit+1 {
-		out.Source, out.Text = "notice", "the agent's text is cut here; the raw stream has all of it"
+		out.Source, out.Text = "notice", fmt.Sprintf("from here on the log has one line of the agent every %s; the raw stream has more, up to %d MiB",
+			chatterPause, redact.StreamLimit>>20)
+	} else if at.Sub(l.shown) < chatterPause {
+		return false
 	}
-	return l.said <= chatterLimit+1
+	l.shown = at
+	return true
 }
 
 // Action returns a run's activity after this event, for people; "" if there is none yet. ok is false if the event does not

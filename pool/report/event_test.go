@@ -2,6 +2,7 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
@@ -10,10 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// A very talkative agent fills neither the event log nor the observer: one notice says that there is more.
+// A very talkative agent fills neither the event log nor the observer, but its last action stays current: after the limit one
+// notice says that there is more, and only some of its lines are shown.
 func TestTalkIsBounded(t *testing.T) {
 	t.Parallel()
-	var l Loops
+	now := time.Unix(0, 0)
+	l := Loops{now: func() time.Time { return now }}
 	say := func(iteration int, text string) loop.Event {
 		return loop.Event{Kind: loop.EventAgent, Iteration: iteration, Agent: &agents.Event{Text: text}}
 	}
@@ -28,6 +31,15 @@ func TestTalkIsBounded(t *testing.T) {
 	}
 	if shown != chatterLimit+1 || notices != 1 {
 		t.Errorf("%d shown, %d notices", shown, notices)
+	}
+	for range 3 {
+		now = now.Add(chatterPause)
+		if e, ok := l.Event(say(1, "y")); !ok || e.Text != "y" || e.Source == "notice" {
+			t.Errorf("after a pause: %+v, %t", e, ok)
+		}
+		if e, ok := l.Event(say(1, "z")); ok {
+			t.Errorf("at the same time: %+v", e)
+		}
 	}
 	if e, ok := l.Event(say(2, "x")); !ok || e.Text != "x" {
 		t.Error("the next iteration does not start anew")
