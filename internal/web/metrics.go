@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -77,12 +78,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			if u.Estimated > 0 {
 				m.estimated.WithLabelValues(project).Add(float64(u.Estimated))
 			}
-			for kind, n := range map[string]int64{
-				"input":       u.Input,
-				"output":      u.Output,
-				"cache_read":  u.CacheRead,
-				"cache_write": u.CacheWrite,
-			} {
+			for kind, n := range tokensByKind(*u) {
 				m.tokens.WithLabelValues(project, kind).Add(float64(max(0, n)))
 			}
 		}
@@ -98,6 +94,10 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		}
 		m.durations.WithLabelValues(project).Observe(e.Elapsed)
 	}
+}
+
+func tokensByKind(u agents.Usage) map[string]int64 {
+	return map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheWrite}
 }
 
 // Webhook counts a request; see webhook.Config.
@@ -138,6 +138,12 @@ func (m *Metrics) begin(s *service.Service) {
 	for _, p := range s.Projects() {
 		for _, o := range journal.Outcomes() {
 			m.runs.WithLabelValues(p.Name, string(o))
+		}
+		for _, c := range []*prometheus.CounterVec{m.spend, m.unknown, m.estimated, m.conflicts} {
+			c.WithLabelValues(p.Name)
+		}
+		for kind := range tokensByKind(agents.Usage{}) {
+			m.tokens.WithLabelValues(p.Name, kind)
 		}
 		if parts, err := s.Parts(p.Name); err == nil && parts.Webhook != nil {
 			for _, result := range []string{"accepted", "ignored", "replayed", "forged", "refused"} {
