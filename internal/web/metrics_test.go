@@ -2,9 +2,14 @@ package web_test
 
 import (
 	"io"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
@@ -80,6 +85,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts.Tracker = limited{parts.Tracker}
+	parts.Webhook = func(tracker.Delivery) (tracker.Notice, error) { return tracker.Notice{}, nil }
 	text, err := io.ReadAll(s.do("GET", "/metrics").Body)
 	if err != nil {
 		t.Fatal(err)
@@ -97,4 +103,38 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(served(string(text)), documented(string(manual))); diff != "" {
+		t.Errorf("docs/operations.md (-served +documented):\n%s", diff)
+	}
+}
+
+// served returns the labels of each metric in a scrape, sorted, without the bounds of histograms.
+func served(text string) map[string]string {
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		sample := regexp.MustCompile(`(?m)^` + name + `(?:_count)?\{(.*)\} `).FindStringSubmatch(text)
+		var labels []string
+		for _, l := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(sample[1], -1) {
+			labels = append(labels, l[1])
+		}
+		slices.Sort(labels)
+		out[name] = strings.Join(labels, ", ")
+	}
+	return out
+}
+
+// documented returns the labels of each metric in the manual's table, sorted.
+func documented(manual string) map[string]string {
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(ralph_\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(manual, -1) {
+		labels := strings.Split(strings.ReplaceAll(m[2], "`", ""), ", ")
+		slices.Sort(labels)
+		out[m[1]] = strings.Join(labels, ", ")
+	}
+	return out
 }
