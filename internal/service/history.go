@@ -122,6 +122,9 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	if err != nil {
 		return err
 	}
+	if s.Draining() || p.isRemoved() {
+		return ErrDraining
+	}
 	if err := parts.Pool.Requeue(ctx, key, by, verb, text); err != nil {
 		return err
 	}

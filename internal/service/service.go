@@ -101,6 +101,7 @@ var (
 	ErrNotOpen   = errors.New("the project is not open")
 	ErrAway      = errors.New("the other machines cannot be notified now")
 	ErrNotOn     = errors.New("the issue is not being worked by this service")
+	ErrDraining  = errors.New("the service is ending, or the project was removed: it starts nothing more; try again when it is back")
 )
 
 // Service works the backlogs of projects. Its methods are safe for concurrent use.
