@@ -284,7 +284,7 @@ func TestBoardUnlabelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Pause("p", true); err != nil {
+	if err := s.Pause("p", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	p.Issue("new", "New")

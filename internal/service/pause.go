@@ -51,13 +51,13 @@ func (p *Parts) isPaused() (bool, error) {
 }
 
 // Pause pauses a project: no runs are started, also after a restart, until Pause is called with false. Current runs
-// continue. With Parts.Pause it applies to all processes that work the project.
-func (s *Service) Pause(name string, paused bool) error {
+// continue. With Parts.Pause it applies to all processes that work the project. by names who asks for it, for the log.
+func (s *Service) Pause(name string, paused bool, by string) error {
 	p, _, err := s.opened(name)
 	if err != nil {
 		return err
 	}
-	if err := p.pause(paused); err != nil {
+	if err := p.pause(paused, by); err != nil {
 		return err
 	}
 	s.balance()
@@ -65,7 +65,7 @@ func (s *Service) Pause(name string, paused bool) error {
 	return nil
 }
 
-func (p *project) pause(paused bool) error {
+func (p *project) pause(paused bool, by string) error {
 	parts := p.opened()
 	if parts == nil {
 		return ErrNotOpen
@@ -79,18 +79,21 @@ func (p *project) pause(paused bool) error {
 		err = WritePause(PauseFile(parts.Dir), paused)
 	}
 	if err == nil {
-		p.setPaused(paused)
+		p.setPaused(paused, by)
 	}
 	return err
 }
 
-// setPaused reports whether this changed the state.
-func (p *project) setPaused(paused bool) bool {
+// setPaused reports whether this changed the state, and logs a change. by names who asked for it.
+func (p *project) setPaused(paused bool, by string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.paused
 	if p.paused = paused; paused {
 		p.stopWork()
+	}
+	if was != paused {
+		p.s.c.Log.Info(map[bool]string{false: "project resumed", true: "project paused"}[paused], "project", p.name, "by", by)
 	}
 	return was != paused
 }
@@ -101,7 +104,7 @@ func (p *project) follow() {
 	if parts == nil {
 		return
 	}
-	if parts.Pause != nil && p.setPaused(parts.Pause.IsPaused()) {
+	if parts.Pause != nil && p.setPaused(parts.Pause.IsPaused(), "another machine") {
 		p.wake()
 	}
 	if parts.Elsewhere != nil && p.readingRemoteRuns.CompareAndSwap(false, true) {

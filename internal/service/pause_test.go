@@ -2,8 +2,11 @@ package service_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -47,18 +50,38 @@ func TestSharedPause(t *testing.T) {
 	other, events := start(t, 0, two)
 	until(t, other, "two", in(service.Paused))
 	pause.away.Store(true)
-	if err := other.Pause("two", false); err == nil {
+	if err := other.Pause("two", false, "Ada"); err == nil {
 		t.Error("a pause that cannot be ended for all is ended")
 	}
 	until(t, other, "two", in(service.Paused))
 	pause.away.Store(false)
-	if err := other.Pause("two", false); err != nil {
+	if err := other.Pause("two", false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	w.Until(t, "one", journal.EventEnded, 1)
 	events.Until(t, "two", journal.EventEnded, 1)
-	if err := s.Pause("one", true); err != nil {
+	if err := s.Pause("one", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, other, "two", in(service.Paused))
+}
+
+// The log says who has paused and resumed a project, once for each change.
+func TestPauseIsLogged(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 0)
+	log := &lines{}
+	s := service.New(service.Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+	s.Apply(t.Context(), []service.Project{p.Project()}, 0)
+	t.Cleanup(func() { s.Kill(); s.Wait() })
+	until(t, s, "p", in(service.Waiting))
+	for _, paused := range []bool{true, true, false} {
+		if err := s.Pause("p", paused, "Ada"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := regexp.MustCompile(`msg="(project (?:paused|resumed)" project=p by=Ada)\n`).FindAllString(log.text(), -1)
+	if len(got) != 2 || !strings.Contains(got[0], "paused") || !strings.Contains(got[1], "resumed") {
+		t.Errorf("%q in\n%s", got, log.text())
+	}
 }

@@ -44,7 +44,7 @@ func TestBoardAsksLittle(t *testing.T) {
 	s.Apply(t.Context(), []service.Project{p.Project()}, 0)
 	t.Cleanup(func() { s.Kill(); s.Wait() })
 	until(t, s, "p", in(service.Waiting))
-	if err := s.Pause("p", true); err != nil {
+	if err := s.Pause("p", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	for n := range issues {

@@ -295,7 +295,7 @@ func TestStopRetryPause(t *testing.T) {
 		t.Errorf("stopped: %+v", e)
 	}
 	until(t, s, "p", in(service.Waiting))
-	if err := s.Pause("p", true); err != nil {
+	if err := s.Pause("p", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	p.Set("agent", servicetest.Commits)
@@ -313,7 +313,7 @@ func TestStopRetryPause(t *testing.T) {
 	if st = until(t, s, "p", func(service.Status) bool { return true }); st.State != service.Paused || len(st.Running) > 0 {
 		t.Errorf("while it is paused: %+v", st)
 	}
-	if err := s.Pause("p", false); err != nil {
+	if err := s.Pause("p", false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	if e := w.Until(t, "p", journal.EventEnded, 1); e.Outcome != journal.Succeeded {

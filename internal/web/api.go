@@ -215,7 +215,7 @@ func timeOf(t time.Time) *time.Time {
 
 func (a api) pause(paused bool) func(context.Context, *ofProject) (*struct{}, error) {
 	return func(_ context.Context, in *ofProject) (*struct{}, error) {
-		return nil, failure(a.Service.Pause(in.Project, paused))
+		return nil, failure(a.Service.Pause(in.Project, paused, "the API"))
 	}
 }
 

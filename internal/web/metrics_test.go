@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "died", Outcome: journal.Interrupted, CostUnknown: true}) // its iteration is lost
 	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
 	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed}) // all its requests were rejected
-	if err := s.service.Pause("shop", true); err != nil {
+	if err := s.service.Pause("shop", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	p.Issue("later", "Later")

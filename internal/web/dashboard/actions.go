@@ -32,8 +32,13 @@ func (p *Pages) ownForm(r *http.Request) bool {
 	return new(http.CrossOriginProtection).Check(r) == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.Form)) == 1
 }
 
-func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }
-func (p *Pages) resume(r *http.Request) error { return p.Service.Pause(r.PathValue("project"), false) }
+func (p *Pages) pause(r *http.Request) error {
+	return p.Service.Pause(r.PathValue("project"), true, personName)
+}
+
+func (p *Pages) resume(r *http.Request) error {
+	return p.Service.Pause(r.PathValue("project"), false, personName)
+}
 
 // stop ends the run that the page showed. By now the issue may have another run, which must not be stopped.
 func (p *Pages) stop(r *http.Request) error {

@@ -44,7 +44,7 @@ type Service interface {
 	Stop(ctx context.Context, name, key, run string) error
 	Retry(ctx context.Context, name, key, by string, fresh bool) error
 	Fix(ctx context.Context, name, key, by, text string) error
-	Pause(name string, paused bool) error
+	Pause(name string, paused bool, by string) error
 }
 
 var _ Service = (*service.Service)(nil)

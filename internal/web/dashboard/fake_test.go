@@ -112,7 +112,9 @@ func (f *fake) wait(n int) {
 func (f *fake) Stop(_ context.Context, name, key, run string) error {
 	return f.ask("stop %s %s %s", name, key, run)
 }
-func (f *fake) Pause(name string, paused bool) error { return f.ask("pause %s %t", name, paused) }
+func (f *fake) Pause(name string, paused bool, _ string) error {
+	return f.ask("pause %s %t", name, paused)
+}
 func (f *fake) Retry(_ context.Context, name, key, _ string, fresh bool) error {
 	return f.ask("retry %s %s %t", name, key, fresh)
 }
