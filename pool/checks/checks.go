@@ -77,6 +77,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil {
 		return c, err
 	}
+	addGitlinks(c.files, out)
 	if err := addHidden(ctx, g, c.files, out); err != nil || !gated {
 		return c, err
 	}

@@ -306,7 +306,7 @@ func (c *changes) addPaths(raw string) (paths []string, rest string) {
 func isLink(modes string) bool {
 	old := len(modes) - len(strings.TrimLeft(modes, ":"))
 	sides := strings.Fields(modes[old:])
-	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == "160000" })
+	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == Gitlink })
 }
 
 // readLines passes the added lines of a patch to added.

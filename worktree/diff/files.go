@@ -24,6 +24,9 @@ type Entry struct {
 	ID   string
 }
 
+// Gitlink is the Mode of a commit of another repository, as a submodule has.
+const Gitlink = "160000"
+
 // Exists reports whether the file exists.
 func (e Entry) Exists() bool { return e.ID != "" }
 
@@ -38,6 +41,7 @@ func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...str
 	}
 	args := append([]string{
 		"diff-tree", "--stdin", "--always", "-r", "-z", "--raw", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=none",
 	}, renames...)
 	read := func(r *bufio.Reader) error {
 		files, err = parseFiles(r, tip)
@@ -52,7 +56,7 @@ func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...str
 // Touched lists the paths that tip's commits change since tip forked from base, with both names of a renamed file.
 func Touched(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
 	out, err := g.Output(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
-		"--merge-base", "--end-of-options", base, tip, "--")
+		"--ignore-submodules=none", "--merge-base", "--end-of-options", base, tip, "--")
 	if err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)
 	}
@@ -122,7 +126,7 @@ func Texts(ctx context.Context, g git.Runner, entries []Entry, limit Limit) (map
 	var names []string
 	texts := map[string][]byte{}
 	for _, e := range entries {
-		if _, known := texts[e.ID]; known || !e.Exists() || !strings.HasPrefix(e.Mode, "1") || e.Mode == "160000" {
+		if _, known := texts[e.ID]; known || !e.Exists() || !strings.HasPrefix(e.Mode, "1") || e.Mode == Gitlink {
 			continue
 		}
 		texts[e.ID] = nil

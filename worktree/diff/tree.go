@@ -59,7 +59,7 @@ func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, er
 	}
 	var links []string
 	for _, f := range files {
-		if f.New.Mode == "160000" {
+		if f.New.Mode == Gitlink {
 			links = append(links, f.Path)
 		}
 	}
