@@ -44,3 +44,30 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 		})
 	}
 }
+
+// A submodule's commit is named beside the diff, even if settings leave it out of git's.
+func TestDiffNamesSubmodules(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n\tignore = all\n")
+	m.commit(t)
+	m.git(t, "config", "diff.ignoreSubmodules", "all")
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+	agent := m.program(t, "agent", `cat >/dev/null; echo x >x; git add x; git update-index --add --cacheinfo "160000,$(git rev-parse HEAD),sub"
+git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'
+`)
+	got := m.run(t, nil, "--sandbox=none", "--commit-author=A <a@b.c>", "work", "--gate=true", "--skip-permissions", "--publish=merge", "--agent-command="+agent+"/agent")
+	if got.status != exit.OK || strings.Contains(got.stdout+got.stderr, "merged into") {
+		t.Fatalf("%+v", got)
+	}
+	for _, args := range [][]string{{"diff", "a"}, {"diff", "a", "--stat"}} {
+		got := m.run(t, nil, args...)
+		if !strings.Contains(got.stderr, "submodules have other commits, whose changes are not in the diff: sub\n") || !strings.Contains(got.stdout, "sub") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := m.run(t, nil, "merge", "--all"); !strings.Contains(got.stderr, "a is not merged: the checks themselves have changed: sub: is a commit") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/pool/checks"
 	differ "github.com/ralph-pool/ralph/worktree/diff"
 )
 
@@ -63,12 +64,17 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if !related {
 		a.UI.Note("%s and %s have no common history; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
 	}
+	if files, err := changed(ctx, p, w, related); err == nil {
+		if links := checks.Gitlinks(files); len(links) > 0 {
+			a.UI.Warn("submodules have other commits, whose changes are not in the diff: " + screen.CleanLine(strings.Join(links, ", ")))
+		}
+	}
 	pager, env, err := throughPager(a, p.Top)
 	if err != nil {
 		return err
 	}
 	// Run no external diff and no textconv: the agent's .gitattributes could choose it.
-	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
+	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"})
 	if binary, err := differ.Binary(ctx, p.Repo.Git().WithDir(p.Top), spec); err == nil {
 		if hidden := slices.DeleteFunc(binary, func(file string) bool { return !ecosystem.IsSource(file) }); len(hidden) > 0 {
 			a.UI.Warn("git takes source code for data, because of its bytes: " + screen.CleanLine(strings.Join(hidden, ", ")) +
@@ -83,4 +89,16 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 		argv = append(argv, "--color="+a.Color)
 	}
 	return a.Foreground(env, append(argv, spec, "--")...)
+}
+
+// changed lists the files that the work changes.
+func changed(ctx context.Context, p *compose.Parts, w look.WorkData, related bool) ([]differ.File, error) {
+	from := w.Begin
+	if related {
+		var err error
+		if from, err = p.Repo.Spans().Fork(ctx, w.Begin, w.Tip); err != nil {
+			return nil, err
+		}
+	}
+	return differ.Files(ctx, p.Repo.Git().WithDir(p.Top), from, w.Tip)
 }
