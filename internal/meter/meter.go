@@ -101,18 +101,23 @@ func (a *Answer) Terms() Terms {
 // framing of events only makes the estimate larger.
 const BytesPerToken = 4
 
-// Estimated returns the usage of a finished answer. It estimates what the answer has not stated, for example because it was
-// cut off. request is the size of the request in bytes.
-func (a *Answer) Estimated(request int64) (u agents.Usage, model string) {
+// Estimated returns the usage of a finished answer to a request that asked for that much. It estimates what the answer has not stated.
+// complete means that the service itself has ended the answer: if that has begun to state its usage, no more was generated than
+// arrived. Otherwise the service may have gone on, or thought without saying it.
+func (a *Answer) Estimated(asked agents.Usage, complete bool) (u agents.Usage, model string) {
 	u, model, seen := a.Usage()
 	if _, final := a.finalUsage.usage(); final {
 		return u, model
 	}
+	output := a.size / BytesPerToken
 	if !seen {
-		u.Input = request / BytesPerToken
+		u.Input = asked.Input
 		u.Estimated = u.Input
 	}
-	if output := a.size / BytesPerToken; output > u.Output {
+	if !seen || !complete {
+		output = max(output, asked.Output)
+	}
+	if output > u.Output {
 		u.Output, u.Estimated = output, u.Estimated+output
 	}
 	return u, model

@@ -282,31 +282,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// Usage that an answer has not stated is estimated from its size and that of its request.
-func TestEstimated(t *testing.T) {
+func TestFree(t *testing.T) {
 	t.Parallel()
-	start, _, _ := strings.Cut(anthropicStream, "event: content_block_start")
-	cut, _, _ := strings.Cut(anthropicStream, "event: message_delta")
-	silent := strings.Repeat("data: {}\n\n", 40)
-	for name, tt := range map[string]struct {
-		body    string
-		request int64
-		want    agents.Usage
-	}{
-		"whole":             {anthropicStream, 4000, agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}},
-		"one document":      {anthropicJSON, 4000, agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}},
-		"cut at the start":  {start, 4000, agents.Usage{Input: 1200, Output: int64(len(start) / 4), CacheRead: 800, CacheWrite: 300, Estimated: int64(len(start) / 4)}},
-		"cut in the middle": {cut, 4000, agents.Usage{Input: 1200, Output: int64(len(cut) / 4), CacheRead: 800, CacheWrite: 300, Estimated: int64(len(cut) / 4)}},
-		"nothing stated":    {silent, 4000, agents.Usage{Input: 1000, Output: int64(len(silent) / 4), Estimated: 1000 + int64(len(silent)/4)}},
-		"no answer":         {"", 4000, agents.Usage{Input: 1000, Estimated: 1000}},
-		"nothing at all":    {"", 0, agents.Usage{}},
-	} {
-		a := New(sse, "/v1/messages")
-		_, _ = a.Write([]byte(tt.body))
-		if got, _ := a.Estimated(tt.request); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
-	}
 	if !Free("/v1/messages/count_tokens") || !Free("/v1/models/m:countTokens") || Free("/v1/messages") {
 		t.Error("free requests")
 	}

@@ -204,8 +204,8 @@ func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
 	}
 	if c.Meter != nil {
-		e.Admit = func(ctx context.Context, method, path string) (egress.Exchange, error) {
-			x, err := c.Meter.admit(ctx, method, path)
+		e.Admit = func(ctx context.Context, method, path string, body []byte) (egress.Exchange, error) {
+			x, err := c.Meter.admit(ctx, method, path, body)
 			if x == nil {
 				return nil, err
 			}

@@ -89,14 +89,13 @@ func TestChain(t *testing.T) {
 	c.Meter = NewMeter(c.Network, "r")
 	e := c.endpoint("codex", agents.Service{Name: "openai"})
 	for _, status := range []int{200, 429, 500, 529} {
-		x, err := e.Admit(t.Context(), "POST", "/responses")
+		x, err := e.Admit(t.Context(), "POST", "/responses", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Answer(status, "application/json")
-		x.End()
+		answered(x, status, "")
 	}
-	if x, err := e.Admit(t.Context(), "GET", "/models"); x != nil || err != nil {
+	if x, err := e.Admit(t.Context(), "GET", "/models", nil); x != nil || err != nil {
 		t.Errorf("a request that uses nothing is followed: %v, %v", x, err)
 	}
 	if strings.Join(refused, " ") != "codex codex" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -35,6 +34,8 @@ type Meter struct {
 	passed   loop.MeteredRequests // guarded by mu; since the last call of Limit
 	served   bool                 // guarded by mu; since then the service has given an answer and not only refusals
 	open     int                  // guarded by mu; requests that have not ended
+	reserved agents.Usage         // guarded by mu; the most that they may use
+	ended    chan struct{}        // guarded by mu; closed when one of them ends
 	model    string               // guarded by mu; model of the last answer
 	unpriced map[string]bool      // guarded by mu; models with unknown prices
 }
@@ -42,7 +43,8 @@ type Meter struct {
 // NewMeter makes the meter of a run, with nothing counted. It uses prices and account of the network.
 func NewMeter(n Network, run string) *Meter {
 	return &Meter{
-		prices: ledger.Builtin().With(n.Prices), account: n.Account, run: run, changed: make(chan struct{}, 1), unpriced: map[string]bool{},
+		prices: ledger.Builtin().With(n.Prices), account: n.Account, run: run, changed: make(chan struct{}, 1), ended: make(chan struct{}),
+		unpriced: map[string]bool{},
 	}
 }
 
@@ -85,7 +87,7 @@ func (m *Meter) SharedLimitError(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
 	seen := used.Minus(m.unseen).Larger(m.used.Minus(m.unseen))
 	m.mu.Unlock()
-	m.account.Count(m.run, m.runUsageForCaps(seen), agents.Usage{})
+	m.account.Count(m.run, m.runUsageForCaps(seen))
 	_, err := m.account.Remaining(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
@@ -117,123 +119,89 @@ func (m *Meter) Notices() (list []sandboxes.Notice) {
 	return list
 }
 
-// admit refuses a request if the budget is used up. It returns no exchange for a request that uses no tokens.
-func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, error) {
-	if err := m.checkBudget(); err != nil || method != http.MethodPost || meter.Free(path) {
-		return nil, err // only a POST uses tokens: a fetched answer was counted before
+// admit refuses a request if the budget is used up, and delays one that does not fit beside those that have not ended. It returns no
+// exchange for a request that uses no tokens.
+func (m *Meter) admit(ctx context.Context, method, path string, body []byte) (*exchange, error) {
+	if method != http.MethodPost || meter.Free(path) { // a fetched answer was counted before
+		return nil, m.checkBudget()
 	}
-	if err := m.account.Admit(ctx); err != nil {
+	asked, model := meter.Asked(body, path)
+	x := &exchange{meter: m, ctx: ctx, path: path, size: len(body), asked: asked, model: model}
+	x.need = m.need(asked, model)
+	if err := m.reserve(ctx, x.need); err != nil {
 		return nil, err
 	}
-	if err := m.checkBudget(); err != nil { // checked again after waiting for the account
-		m.account.End()
+	err := m.account.Admit(ctx, x.need)
+	if err == nil {
+		if err = m.checkBudget(); err == nil { // checked again after waiting for the account
+			err = m.runBooking().begin(ctx, m.runUsage())
+		}
+		if err != nil {
+			m.account.End(x.need)
+		}
+	}
+	if err != nil {
+		m.release(x.need)
 		return nil, err
 	}
-	if err := m.runBooking().begin(ctx, m.runUsage()); err != nil {
-		m.account.End()
-		return nil, err
-	}
-	m.mu.Lock()
-	m.open++
-	m.mu.Unlock()
-	return &exchange{meter: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
+	return x, nil
 }
+
+// need returns the most that a request may use, as far as the price of its model is known.
+func (m *Meter) need(asked agents.Usage, model string) agents.Usage {
+	price, known := m.prices.Of(cmp.Or(model, m.lastModel()))
+	if known {
+		asked.CostUSD, _ = price.Cost(asked, ledger.Terms{})
+	}
+	return asked
+}
+
+// reserve waits until the budget has room for the need of another request beside those that have not ended. A request may exceed
+// the budget only if it is alone.
+func (m *Meter) reserve(ctx context.Context, need agents.Usage) error {
+	for {
+		m.mu.Lock()
+		if m.budget.Exhausted(m.used) {
+			m.mu.Unlock()
+			return errSpent
+		}
+		if m.open == 0 || !m.budget.Exhausted(m.used.Add(m.reserved).Add(need)) {
+			m.open++
+			m.reserved = m.reserved.Add(need)
+			m.mu.Unlock()
+			return nil
+		}
+		ended := m.ended
+		m.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// release ends the reservation of a request, and wakes those that wait.
+func (m *Meter) release(need agents.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+	if m.reserved = m.reserved.Minus(need); m.open == 0 {
+		m.reserved = agents.Usage{} // without the rest of the rounding
+	}
+	close(m.ended)
+	m.ended = make(chan struct{})
+}
+
+var errSpent = errors.New("the budget of this run is spent")
 
 func (m *Meter) checkBudget() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.budget.Exhausted(m.used) {
-		return errors.New("the budget of this run is spent")
+		return errSpent
 	}
 	return nil
-}
-
-// exchange is one request to the service with its answer.
-type exchange struct {
-	meter    *Meter
-	store    func() // stores the run's usage
-	path     string
-	limited  func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
-	answer   *meter.Answer // nil: no answer yet
-	failed   bool          // the service refused the request
-	used     agents.Usage  // usage so far
-	unpriced bool          // a model with an unknown price has answered
-	sent     atomic.Int64  // bytes of the request, once the service has all of it
-}
-
-// Request wraps the request's body to count its bytes.
-func (x *exchange) Request(body io.ReadCloser) io.ReadCloser {
-	return &request{ReadCloser: body, whole: &x.sent}
-}
-
-// request counts the bytes of a request's body.
-type request struct {
-	io.ReadCloser
-	read  int64
-	whole *atomic.Int64
-}
-
-// Read implements io.Reader.
-func (r *request) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	r.read += int64(n)
-	if errors.Is(err, io.EOF) {
-		r.whole.Store(r.read)
-	}
-	return n, err
-}
-
-// Answer returns a writer that reads the usage from the answer.
-func (x *exchange) Answer(status int, contentType string) io.Writer {
-	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
-	if x.limited != nil && (status == http.StatusTooManyRequests || status == overloaded) {
-		x.limited()
-	}
-	return x
-}
-
-// Write implements io.Writer. It never fails.
-func (x *exchange) Write(p []byte) (int, error) {
-	before := x.answer.Reads()
-	n, err := x.answer.Write(p)
-	if x.answer.Reads() == before {
-		return n, err
-	}
-	if used, model, seen := x.answer.Usage(); seen {
-		x.count(used, model, false)
-	}
-	return n, err
-}
-
-// End counts usage that the service has not reported: an agent must not avoid being counted by closing the connection.
-func (x *exchange) End() {
-	defer x.store() // runs while the agent reads the end of the answer, and before its next request
-	defer x.meter.account.End()
-	defer func() { x.meter.runBooking().end(x.used) }()
-	free := x.failed || x.answer == nil && x.sent.Load() == 0
-	defer func() { x.meter.noteAnswer(x.unpriced, !free || x.used != (agents.Usage{})) }()
-	if x.failed {
-		return
-	}
-	if x.answer == nil {
-		x.answer = meter.New("", x.path)
-	}
-	if used, model := x.answer.Estimated(x.sent.Load()); used != (agents.Usage{}) {
-		x.count(used, cmp.Or(model, x.meter.lastModel()), true)
-	}
-}
-
-// count counts the answer's usage so far, or its total if final: the model's name may follow the usage.
-func (x *exchange) count(used agents.Usage, model string, final bool) {
-	cost, known := x.meter.cost(model, used, ledger.Terms(x.answer.Terms()))
-	used.CostUSD, x.unpriced = cost, model != "" && !known
-	if final && !known {
-		used.Unpriced = used.Tokens()
-	}
-	if more := used.Minus(x.used); more != (agents.Usage{}) {
-		x.used = x.used.Add(more)
-		x.meter.addUsage(more, used)
-	}
 }
 
 // cost returns the cost of an answer, and records models without a known price.
@@ -267,7 +235,6 @@ func (m *Meter) lastModel() string {
 func (m *Meter) noteAnswer(unpriced, served bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.open--
 	m.served = m.served || served
 	m.passed.Answered, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
 }
@@ -285,9 +252,9 @@ func (m *Meter) addUsage(more, answer agents.Usage) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
 	if answer != (agents.Usage{}) {
-		m.passed.Answered, m.passed.LargestRequest = true, max(m.passed.LargestRequest, answer.Tokens()+answer.CacheRead)
+		m.passed.Answered, m.passed.LargestRequest = true, max(m.passed.LargestRequest, answer.Tokens()+answer.CacheRead-answer.Estimated)
 	}
-	m.account.Count(m.run, m.runUsageForCaps(m.used.Minus(m.unseen)), answer)
+	m.account.Count(m.run, m.runUsageForCaps(m.used.Minus(m.unseen)))
 	m.mu.Unlock()
 	select {
 	case m.changed <- struct{}{}:

@@ -1,11 +1,18 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
@@ -22,17 +29,25 @@ func said(model string, in, out int) string {
 // pass sends an answer through the meter.
 func pass(t *testing.T, m *Meter, body string) {
 	t.Helper()
-	x := ask(t, m)
-	if _, err := io.WriteString(x.Answer(200, "application/json"), body); err != nil {
-		t.Error(err)
-	}
+	answered(ask(t, m), 200, body)
+}
+
+// answered lets the service answer a request, and the agent read it to the end.
+func answered(x egress.Exchange, status int, body string) {
+	_, _ = io.Copy(io.Discard, x.Answer(status, "application/json", io.NopCloser(strings.NewReader(body))))
 	x.End()
 }
 
 // ask makes a request that the meter admits.
 func ask(t *testing.T, m *Meter) egress.Exchange {
 	t.Helper()
-	x, err := m.admit(t.Context(), "POST", "/v1/messages")
+	return askFor(t.Context(), t, m, "{}")
+}
+
+// askFor makes a request with this body that the meter admits, and sends it.
+func askFor(ctx context.Context, t *testing.T, m *Meter, body string) egress.Exchange {
+	t.Helper()
+	x, err := m.admit(ctx, "POST", "/v1/messages", []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +73,7 @@ func TestMeter(t *testing.T) {
 		t.Error("nobody was told")
 	}
 	pass(t, m, said("no-such-model", 1, 0))
-	if _, err := m.admit(t.Context(), "POST", "/v1/messages"); err == nil {
+	if _, err := m.admit(t.Context(), "POST", "/v1/messages", nil); err == nil {
 		t.Error("nothing is left, and a request is let through")
 	}
 	if got := m.Notices(); len(got) != 0 {
@@ -119,20 +134,16 @@ func TestMeterPassed(t *testing.T) {
 		want loop.MeteredRequests
 	}{
 		{"nothing", func() {}, loop.MeteredRequests{}},
-		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
+		{"refused", func() { answered(ask(t, m), 401, "") }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
 		{"not reached", func() { ask(t, m).End() }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
 		{"cut off", func() {
 			x := ask(t, m)
-			_, _ = io.ReadAll(x.Request(io.NopCloser(strings.NewReader("x"))))
+			_, _ = io.ReadAll(x.Request(io.NopCloser(strings.NewReader("{}"))))
 			x.End()
 		}, loop.MeteredRequests{Answered: true}},
 		{"refused and answered", func() {
-			x := ask(t, m)
-			x.Answer(429, "")
-			x.End()
-			x = ask(t, m)
-			x.Answer(200, "")
-			x.End()
+			answered(ask(t, m), 429, "")
+			answered(ask(t, m), 200, said("claude-haiku-4-5", 0, 0))
 		}, loop.MeteredRequests{Answered: true}},
 		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.MeteredRequests{Answered: true, LargestRequest: 6}},
 		{"two models", func() {
@@ -148,13 +159,11 @@ func TestMeterPassed(t *testing.T) {
 	}
 	m.Limit(loop.Budget{})
 	x, on := ask(t, m), ask(t, m)
-	x.Answer(429, "")
-	x.End()
+	answered(x, 429, "")
 	if m.Requests().UsedNothing {
 		t.Error("a request that is on is taken for free")
 	}
-	on.Answer(429, "")
-	on.End()
+	answered(on, 429, "")
 	if !m.Requests().UsedNothing {
 		t.Error("nothing was used, and it is not free")
 	}
@@ -184,37 +193,120 @@ func TestMeterOfAReviewer(t *testing.T) {
 	}
 }
 
-// Closing the connection does not avoid the count: the request and the received part of the answer count, at the price of
-// the model that answered before.
+// Not waiting for an answer does not avoid the count: the request, and the longest answer that it allows, count at the price of its
+// model. If the service does not answer, only the request counts.
 func TestMeterEstimates(t *testing.T) {
 	t.Parallel()
 	own, err := ledger.ParseOwn([]string{"m=1/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMeter(Network{Prices: own}, "r")
-	pass(t, m, said("m", 10, 1))
-	send := func(size, status int, body string) {
-		t.Helper()
-		x := ask(t, m)
-		if _, err := io.ReadAll(x.Request(io.NopCloser(strings.NewReader(strings.Repeat("x", size))))); err != nil {
+	body := `{"model":"m","max_tokens":32000,"messages":[]}`
+	const input = 11
+	for _, tt := range []struct {
+		name    string
+		hangsUp bool
+		answer  func(x egress.Exchange) // nil: there is none
+		want    agents.Usage
+	}{
+		{"nobody waits", true, nil, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
+		{"the connection breaks", false, nil, agents.Usage{Input: input, Estimated: input}},
+		{"nobody reads the answer", true, func(x egress.Exchange) {
+			_, _ = x.Answer(200, "text/event-stream", io.NopCloser(strings.NewReader("data: x\n"))).Read(make([]byte, 4))
+		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
+		{"the answer breaks", false, func(x egress.Exchange) {
+			broken := io.MultiReader(strings.NewReader("data: x\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
+			_, _ = io.Copy(io.Discard, x.Answer(200, "text/event-stream", io.NopCloser(broken)))
+		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
+		{"the service refuses", true, func(x egress.Exchange) {
+			x.Answer(529, "", http.NoBody)
+		}, agents.Usage{}},
+	} {
+		m := NewMeter(Network{Prices: own}, "r")
+		ctx, hangUp := context.WithCancelCause(t.Context())
+		x := askFor(ctx, t, m, body)
+		if _, err := io.ReadFull(x.Request(io.NopCloser(strings.NewReader(body))), make([]byte, len(body))); err != nil { // reads no EOF
 			t.Fatal(err)
 		}
-		if status > 0 {
-			_, _ = io.WriteString(x.Answer(status, "text/event-stream"), body)
+		if tt.answer != nil {
+			tt.answer(x)
+		}
+		if tt.hangsUp {
+			hangUp(nil)
 		}
 		x.End()
+		tt.want.CostUSD = float64(tt.want.Tokens()) / 1e6
+		if got := m.Used(); got != tt.want {
+			t.Errorf("%s: used %+v, want %+v", tt.name, got, tt.want)
+		}
+		hangUp(nil)
 	}
-	send(400, 0, "")
-	send(400, 200, strings.Repeat("data: x\n", 10))
-	send(400, 529, "overloaded")
-	ask(t, m).End() // the service received nothing
-	got, want := m.Used(), agents.Usage{Input: 10 + 100 + 100, Output: 1 + 20, Estimated: 220}
-	want.CostUSD = got.CostUSD
-	if got != want || got.CostUSD < 230e-6 || got.CostUSD > 232e-6 {
-		t.Errorf("used %+v, want %+v", got, want)
+	m := NewMeter(Network{}, "r")
+	if ask(t, m).End(); m.Used() != (agents.Usage{}) {
+		t.Errorf("the service received nothing, and %+v counts", m.Used())
 	}
-	if x, err := m.admit(t.Context(), "POST", "/v1/messages/count_tokens"); x != nil || err != nil {
+	if x, err := m.admit(t.Context(), "POST", "/v1/messages/count_tokens", nil); x != nil || err != nil {
 		t.Errorf("what costs nothing is followed: %v, %v", x, err)
 	}
+}
+
+// Concurrent requests exceed a budget by one answer, even if their answers are much longer than earlier ones. One that does not fit
+// waits, and then nothing is left for it.
+func TestParallelRequestsKeepToTheBudget(t *testing.T) {
+	t.Parallel()
+	own, err := ledger.ParseOwn([]string{"m=0/75"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		budget loop.Budget
+		sent   int64 // requests that the service gets
+	}{
+		"small":  {loop.Budget{CostUSD: 5}, 1},
+		"large":  {loop.Budget{CostUSD: 20}, 3},
+		"tokens": {loop.Budget{Tokens: 250_000}, 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := NewMeter(Network{Prices: own}, "r")
+			m.Limit(tt.budget)
+			pass(t, m, said("m", 1, 1))
+			var sent, atOnce, most atomic.Int64
+			var all sync.WaitGroup
+			for range 60 {
+				all.Go(func() {
+					x, err := m.admit(t.Context(), "POST", "/v1/messages", []byte(`{"model":"m","max_tokens":100000}`))
+					if err != nil {
+						return
+					}
+					sent.Add(1)
+					if n := atOnce.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					<-time.After(time.Second) // by the test's clock
+					atOnce.Add(-1)
+					answered(x, 200, said("m", 1, 100_000))
+				})
+			}
+			all.Wait()
+			if sent.Load() != tt.sent || most.Load() > tt.sent-1 && tt.sent > 1 {
+				t.Errorf("%s: the service got %d requests, %d at once; used %+v", name, sent.Load(), most.Load(), m.Used())
+			}
+		})
+	}
+}
+
+// A request that waits for others ends when the agent hangs up.
+func TestWaitingRequestIsGivenUp(t *testing.T) {
+	t.Parallel()
+	m := NewMeter(Network{}, "r")
+	m.Limit(loop.Budget{Tokens: 1000})
+	x := ask(t, m)
+	gone := errors.New("hung up")
+	ctx, hangUp := context.WithCancelCause(t.Context())
+	hangUp(gone)
+	if _, err := m.admit(ctx, "POST", "/v1/messages", nil); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+	answered(x, 200, said("m", 1, 1))
+	pass(t, m, said("m", 1, 1))
 }

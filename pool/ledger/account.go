@@ -27,9 +27,9 @@ type Account struct {
 	mu         sync.Mutex
 	unstored   map[string]agents.Usage // guarded by mu; by run
 	inProgress int                     // guarded by mu; admitted requests that have not ended
+	reserved   agents.Usage            // guarded by mu; the most that they may use
 	ended      int                     // guarded by mu; number of ended requests
-	largest    agents.Usage            // guarded by mu; usage of the largest answer
-	changed    chan struct{}           // guarded by mu; closed when inProgress or largest changes
+	changed    chan struct{}           // guarded by mu; closed when a request ends
 
 	storing sync.Mutex // held during flush
 }
@@ -90,10 +90,10 @@ func (a *Account) flush(ctx context.Context) error {
 	return nil
 }
 
-// Admit admits a request while the caps are not used up; the caller must call End after it. The cost of a request is only
-// known afterwards, so each request in progress counts as much as the largest answer so far. A request that might exceed
-// the caps waits for them. So the caps are exceeded by at most one answer.
-func (a *Account) Admit(ctx context.Context) error {
+// Admit admits a request while the caps are not used up; the caller must call End after it. need is the most that the request may
+// use. One that does not fit beside those in progress waits for them. A request that is alone always fits, so the caps are exceeded
+// by at most one answer.
+func (a *Account) Admit(ctx context.Context, need agents.Usage) error {
 	if a == nil {
 		return nil
 	}
@@ -106,8 +106,9 @@ func (a *Account) Admit(ctx context.Context) error {
 			return err
 		}
 		a.mu.Lock()
-		if ended == a.ended && a.fits(left) { // otherwise left may not include requests that ended meanwhile
+		if ended == a.ended && (a.inProgress == 0 || !left.Exhausted(a.reserved.Add(need))) { // otherwise left may lack requests that ended
 			a.inProgress++
+			a.reserved = a.reserved.Add(need)
 			a.mu.Unlock()
 			return nil
 		}
@@ -124,33 +125,14 @@ func (a *Account) Admit(ctx context.Context) error {
 	}
 }
 
-// fits reports whether something is left for one more request after those in progress. The caller holds mu.
-func (a *Account) fits(left loop.Budget) bool {
-	if a.inProgress == 0 {
-		return true
-	}
-	if a.largest == (agents.Usage{}) {
-		return false // the cost of a request is not known yet
-	}
-	var all agents.Usage
-	for range a.inProgress {
-		all = all.Add(a.largest)
-	}
-	return !left.Exhausted(all)
-}
-
-// Count records the total usage of a run in this process, and of one of its answers, so far.
-func (a *Account) Count(run string, used, answer agents.Usage) {
+// Count records the total usage of a run in this process so far.
+func (a *Account) Count(run string, used agents.Usage) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unstored[run] = used
-	if larger := a.largest.Larger(answer); larger != a.largest {
-		a.largest = larger
-		a.notify()
-	}
 }
 
 // Store stores the usage of answers. After a failure the next Admit tries again and returns the error.
@@ -160,20 +142,16 @@ func (a *Account) Store(ctx context.Context) {
 	}
 }
 
-// End records that an admitted request has ended.
-func (a *Account) End() {
+// End records that an admitted request has ended. need is that of Admit.
+func (a *Account) End(need agents.Usage) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inProgress--
+	a.reserved = a.reserved.Minus(need)
 	a.ended++
-	a.notify()
-}
-
-// notify wakes waiting requests. The caller holds mu.
-func (a *Account) notify() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }

@@ -48,11 +48,11 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 			for n := range workers {
 				g.Go(func() {
 					used := agents.Usage{}
-					for a.Admit(t.Context()) == nil {
+					for a.Admit(t.Context(), one) == nil {
 						<-time.After(time.Duration(n+1) * time.Second) // by the test's clock
 						used = used.Add(one)
-						a.Count(string(rune('a'+n)), used, one)
-						a.End()
+						a.Count(string(rune('a'+n)), used)
+						a.End(one)
 					}
 				})
 			}
@@ -65,18 +65,25 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 	}
 }
 
-// The cost of the first request is unknown, so it passes alone. A waiting request that is cancelled does not count.
-func TestFirstRequestPassesAlone(t *testing.T) {
+// A request that may use more than is left passes alone, whatever earlier ones have used. A waiting request that is cancelled does
+// not count.
+func TestLargeRequestPassesAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAccount(Caps{Month: loop.Budget{CostUSD: 1}}, &sums{runs: map[string]agents.Usage{}}, "")
-		if err := a.Admit(t.Context()); err != nil {
+		small, large := agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 2}
+		if err := a.Admit(t.Context(), small); err != nil {
+			t.Fatal(err)
+		}
+		a.Count("r", small)
+		a.End(small)
+		if err := a.Admit(t.Context(), large); err != nil {
 			t.Fatal(err)
 		}
 		ctx, giveUp := context.WithCancelCause(t.Context())
 		gone, second := make(chan error, 1), make(chan error, 1)
-		go func() { gone <- a.Admit(ctx) }()
-		go func() { second <- a.Admit(t.Context()) }()
+		go func() { gone <- a.Admit(ctx, small) }()
+		go func() { second <- a.Admit(t.Context(), small) }()
 		synctest.Wait()
 		giveUp(errors.New("hung up"))
 		if err := <-gone; err == nil {
@@ -87,8 +94,12 @@ func TestFirstRequestPassesAlone(t *testing.T) {
 			t.Errorf("the second passes with the first: %v", err)
 		default:
 		}
-		a.Count("r", agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 0.1}) // the beginning of the answer is enough
+		a.Count("r", agents.Usage{CostUSD: 0.2})
+		a.End(large)
 		if err := <-second; err != nil {
+			t.Error(err)
+		}
+		if err := a.Admit(t.Context(), small); err != nil {
 			t.Error(err)
 		}
 	})
@@ -99,7 +110,7 @@ func TestUnreadableStore(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	a := NewAccount(Caps{Day: loop.Budget{Tokens: 1}}, &sums{err: broken}, "")
-	if err := a.Admit(t.Context()); !errors.Is(err, broken) {
+	if err := a.Admit(t.Context(), agents.Usage{}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	if _, err := a.Remaining(t.Context(), agents.Usage{}); !errors.Is(err, broken) {
@@ -111,9 +122,9 @@ func TestNoCaps(t *testing.T) {
 	t.Parallel()
 	a := NewAccount(Caps{}, nil, "")
 	left, err := a.Remaining(t.Context(), agents.Usage{})
-	if err = errors.Join(err, a.Admit(t.Context())); err != nil || left != (loop.Budget{}) {
+	if err = errors.Join(err, a.Admit(t.Context(), agents.Usage{})); err != nil || left != (loop.Budget{}) {
 		t.Errorf("%+v, %v", left, err)
 	}
-	a.Count("r", agents.Usage{Input: 1}, agents.Usage{})
-	a.End()
+	a.Count("r", agents.Usage{Input: 1})
+	a.End(agents.Usage{})
 }

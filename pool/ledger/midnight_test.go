@@ -34,7 +34,7 @@ func TestCapsAtMidnight(t *testing.T) {
 			used, want int64 // used is the run's usage so far
 		}{{23*time.Hour + 59*time.Minute, 60, 40}, {59 * time.Second, 130, 0}, {time.Second, 130, 100}, {time.Hour, 160, 70}} {
 			<-time.After(c.after)
-			a.Count("r", agents.Usage{Input: c.used}, agents.Usage{Input: 10})
+			a.Count("r", agents.Usage{Input: c.used})
 			if got := left(); got != c.want {
 				t.Errorf("at %s %d are left, want %d", time.Now().UTC(), got, c.want)
 			}

@@ -39,9 +39,10 @@ type Endpoint struct {
 	Secret func(ctx context.Context) (string, error)
 	// Routes lists the allowed requests; empty means everything below Upstream.
 	Routes []Route
-	// Admit may refuse a request, for example when a budget is spent, or delay it. The error's text is shown to the
-	// sandbox. The Exchange, which may be nil, observes an admitted request. A nil Admit admits every request.
-	Admit func(ctx context.Context, method, path string) (Exchange, error)
+	// Admit may refuse a request, for example when a budget is spent, or delay it. body is the whole body of a request to a
+	// Model. The error's text is shown to the sandbox. The Exchange, which may be nil, observes an admitted request; its End
+	// may depend on whether the context has ended, because the sandbox has hung up. A nil Admit admits every request.
+	Admit func(ctx context.Context, method, path string, body []byte) (Exchange, error)
 	// Model marks the service of a model. Its requests are JSON, and tools with which the service itself would access the
 	// internet are removed from them; see package servertools.
 	Model bool
@@ -54,9 +55,9 @@ type Exchange interface {
 	// Request wraps the request's body; the service gets the returned one. It is called at most once. The body may be read
 	// during calls of other methods.
 	Request(body io.ReadCloser) io.ReadCloser
-	// Answer returns a writer that gets a copy of the answer's body as it arrives. It is called at most once, and not for
-	// an answer that the sandbox does not get.
-	Answer(status int, contentType string) io.Writer
+	// Answer wraps the answer's body, which is read as it arrives. It is called at most once, and not for an answer that the
+	// sandbox does not get.
+	Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser
 	// End is called once, after everything else.
 	End()
 }
@@ -142,7 +143,23 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 
 // serveEndpoint forwards a request to the endpoint's service.
 func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	out, secret, exchange, err := e.outgoing(r)
+	err := e.check(r)
+	if err != nil {
+		p.writeHTTPRefusal(w, e.Name, 0, err)
+		return
+	}
+	var whole []byte
+	r.Body = http.MaxBytesReader(nil, r.Body, p.limits.Request)
+	if e.Model {
+		if whole, err = p.filterTools(r, e.Name); err != nil {
+			if r.Context().Err() == nil { // the program still waits
+				p.writeHTTPRefusal(w, e.Name, 0, err)
+			}
+			return
+		}
+		defer r.Body.Close()
+	}
+	out, secret, exchange, err := e.outgoing(r, whole)
 	if exchange != nil {
 		defer exchange.End()
 	}
@@ -150,19 +167,8 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		p.writeHTTPRefusal(w, e.Name, 0, err)
 		return
 	}
-	if out.Body != nil {
-		out.Body = http.MaxBytesReader(nil, out.Body, p.limits.Request)
-		if e.Model {
-			if err := p.filterTools(out, e.Name); err != nil {
-				if r.Context().Err() == nil { // the program still waits
-					p.writeHTTPRefusal(w, e.Name, 0, err)
-				}
-				return
-			}
-		}
-		if exchange != nil {
-			out.Body = exchange.Request(out.Body)
-		}
+	if exchange != nil && out.Body != nil {
+		out.Body = exchange.Request(out.Body)
 	}
 	in, err := e.transport.RoundTrip(out)
 	if err != nil {
@@ -178,7 +184,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		return
 	}
 	if exchange != nil {
-		in.Body = teeBody{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
+		in.Body = exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"), in.Body)
 	}
 	in.Header.Del("Set-Cookie") // would be a session of the credential's owner
 	in.Header.Del("Alt-Svc")
@@ -202,22 +208,21 @@ func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, s
 	p.writeHTTPRefusal(w, e.host, e.port, &denial{d.reason, "the service at " + where + " cannot be reached: " + d.detail, d.err})
 }
 
-// teeBody is a body that is also copied elsewhere.
-type teeBody struct {
-	io.Reader
-	io.Closer
+// check refuses a request that no route allows, or whose body cannot be checked.
+func (e *endpoint) check(r *http.Request) error {
+	if !e.allows(r) {
+		return deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
+	}
+	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
+		return deny(Malformed, "a request with the encoding %s cannot be checked", clip(printable(coding)))
+	}
+	return nil
 }
 
 // outgoing returns the request to the service, a finder for its secret in the response, and the exchange, which may be nil.
-func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
-	if !e.allows(r) {
-		return nil, nil, nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
-	}
-	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
-		return nil, nil, nil, deny(Malformed, "a request with the encoding %s cannot be checked", clip(printable(coding)))
-	}
+func (e *endpoint) outgoing(r *http.Request, body []byte) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
 	if e.Admit != nil {
-		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path); err != nil {
+		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path, body); err != nil {
 			return nil, nil, nil, deny(Budget, "%s", clip(err.Error()))
 		}
 	}

@@ -177,16 +177,19 @@ type exchange struct {
 	end    chan bool
 }
 
-func (x exchange) Request(body io.ReadCloser) io.ReadCloser {
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(body, x.sent), body}
+// copied is a body that is also written elsewhere.
+type copied struct {
+	io.Reader
+	io.Closer
 }
 
-func (x exchange) Answer(status int, contentType string) io.Writer {
+func (x exchange) Request(body io.ReadCloser) io.ReadCloser {
+	return copied{io.TeeReader(body, x.sent), body}
+}
+
+func (x exchange) Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser {
 	x.answer(status, contentType)
-	return x.told
+	return copied{io.TeeReader(body, x.told), body}
 }
 
 func (x exchange) End() { x.end <- true }
@@ -194,7 +197,7 @@ func (x exchange) End() { x.end <- true }
 // follow returns a change that makes an endpoint use the exchange.
 func follow(x exchange) func(*egress.Endpoint) {
 	return func(e *egress.Endpoint) {
-		e.Admit = func(context.Context, string, string) (egress.Exchange, error) { return x, nil }
+		e.Admit = func(context.Context, string, string, []byte) (egress.Exchange, error) { return x, nil }
 	}
 }
 
@@ -357,7 +360,7 @@ func TestEndpointRefuses(t *testing.T) {
 		},
 		"a spent budget": {
 			endpoint: func(e *egress.Endpoint) {
-				e.Admit = func(context.Context, string, string) (egress.Exchange, error) { return nil, spent }
+				e.Admit = func(context.Context, string, string, []byte) (egress.Exchange, error) { return nil, spent }
 			},
 			status: 402, body: spent.Error(), event: "budget api:0",
 		},

@@ -16,18 +16,18 @@ const (
 	largeBodies = 4
 )
 
-// filterTools removes tools from a request with which the model's service would access the internet.
-func (p *Proxy) filterTools(out *http.Request, name string) error {
+// filterTools removes tools from a request with which the model's service would access the internet, and returns its whole body.
+func (p *Proxy) filterTools(r *http.Request, name string) (body []byte, err error) {
 	release := func() {}
-	if out.ContentLength < 0 || out.ContentLength > largeBody {
+	if r.ContentLength < 0 || r.ContentLength > largeBody {
 		select {
 		case p.largeBodySlots <- struct{}{}:
 			release = sync.OnceFunc(func() { <-p.largeBodySlots })
-		case <-out.Context().Done():
-			return out.Context().Err()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
 		}
 	}
-	body, err := io.ReadAll(out.Body)
+	body, err = io.ReadAll(r.Body)
 	var removed []string
 	if err == nil {
 		removed, err = servertools.Filter(body)
@@ -41,13 +41,13 @@ func (p *Proxy) filterTools(out *http.Request, name string) error {
 	}
 	if err != nil {
 		release()
-		return p.tooLarge(err)
+		return nil, p.tooLarge(err)
 	}
 	for _, tool := range removed {
 		p.record.add(refusal{ServerTool, name, 0}, "the definition of "+clip(printable(tool))+" was taken out of a request")
 	}
-	out.Body = heldBody{bytes.NewReader(body), release}
-	return nil
+	r.Body = heldBody{bytes.NewReader(body), release}
+	return body, nil
 }
 
 // heldBody is a body in memory. Close releases its slot.

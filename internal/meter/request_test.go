@@ -1,0 +1,67 @@
+package meter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// A request may cost its size and the longest answer that it allows. What it says twice, or not at all, does not make it cheaper.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		path, body string
+		output     int64
+		model      string
+	}{
+		{"/v1/messages", `{"model":"claude-haiku-4-5","max_tokens":32000,"messages":[{"max_tokens":1}]}`, 32000, "claude-haiku-4-5"},
+		{"/v1/messages", `{"max_tokens":1,"Max_Tokens":900,"model":"a","model":"b"}`, 900, "b"},
+		{"/v1/messages", `{"max_tokens":1e15}`, maxOutput, ""},
+		{"/v1/messages", `{"max_tokens":0,"model":7}`, maxOutput, ""},
+		{"/v1/messages", `{"max_tokens":"9"}`, maxOutput, ""},
+		{"/v1/messages", ``, maxOutput, ""},
+		{"/responses", `{"model":"gpt-5","max_output_tokens":500,"max_tokens":1}`, 500, "gpt-5"},
+		{"/responses", `{"max_tokens":1}`, maxOutput, ""},
+		{"/v1/chat/completions", `{"max_tokens":1,"max_completion_tokens":20,"n":3}`, 60, ""},
+		{"/v1beta/models/gemini-3-pro:generateContent", `{"generationConfig":{"maxOutputTokens":8}}`, 8, "gemini-3-pro"},
+		{"/v1beta/models/gemini-3-pro:generateContent", `{"generation_config":{"max_output_tokens":8,"candidateCount":2}}`, 16, "gemini-3-pro"},
+		{"/model/anthropic.claude-v1/converse", `{"inferenceConfig":{"maxTokens":7}}`, 7, "anthropic.claude-v1"},
+	} {
+		got, model := Asked([]byte(tt.body), tt.path)
+		if want := (agents.Usage{Input: int64(len(tt.body)) / BytesPerToken, Output: tt.output}); got != want || model != tt.model {
+			t.Errorf("%s %s: %+v of %q, want %+v of %q", tt.path, tt.body, got, model, want, tt.model)
+		}
+	}
+}
+
+// The output that an answer has not stated is what its request allowed. Only a service that has ended its answer, after it has
+// begun to state its usage, has generated no more than arrived.
+func TestUnstatedOutput(t *testing.T) {
+	t.Parallel()
+	asked := agents.Usage{Input: 1000, Output: 32000}
+	start, _, _ := strings.Cut(anthropicStream, "event: content_block_start")
+	almost, _, _ := strings.Cut(anthropicStream, "event: message_stop")
+	silent := strings.Repeat("data: {}\n\n", 40)
+	for _, tt := range []struct {
+		name     string
+		body     string
+		complete bool
+		want     agents.Usage
+	}{
+		{"whole", anthropicStream, true, agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}},
+		{"cut after its usage", almost, false, agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}},
+		{"cut at the start", start, false, agents.Usage{Input: 1200, Output: 32000, CacheRead: 800, CacheWrite: 300, Estimated: 32000}},
+		{"ended by the service", start, true, agents.Usage{Input: 1200, Output: int64(len(start) / 4), CacheRead: 800, CacheWrite: 300, Estimated: int64(len(start) / 4)}},
+		{"nothing stated", silent, true, agents.Usage{Input: 1000, Output: 32000, Estimated: 33000}},
+		{"nobody waited", "", false, agents.Usage{Input: 1000, Output: 32000, Estimated: 33000}},
+		{"longer than allowed", strings.Repeat(silent, 400), false, agents.Usage{Input: 1000, Output: 40000, Estimated: 41000}},
+	} {
+		a := New(sse, "/v1/messages")
+		_, _ = fmt.Fprint(a, tt.body)
+		if got, _ := a.Estimated(asked, tt.complete); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

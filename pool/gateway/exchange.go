@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/meter"
+	"github.com/ralph-pool/ralph/pool/ledger"
+)
+
+// exchange is one request to the service with its answer.
+type exchange struct {
+	meter    *Meter
+	ctx      context.Context // ends when the agent hangs up
+	path     string
+	size     int           // bytes of the request
+	asked    agents.Usage  // the most that the request may use
+	need     agents.Usage  // the same with its cost
+	model    string        // named by the request; empty: none
+	limited  func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
+	answer   *meter.Answer // nil: no answer yet
+	complete bool          // the service has ended the answer
+	failed   bool          // the service refused the request
+	used     agents.Usage  // usage so far
+	unpriced bool          // a model with an unknown price has answered
+	sent     atomic.Bool   // the service may have the whole request
+}
+
+// Request wraps the request's body to see whether it was sent.
+func (x *exchange) Request(body io.ReadCloser) io.ReadCloser {
+	return &request{ReadCloser: body, left: x.size, sent: &x.sent}
+}
+
+// request is the body of a request.
+type request struct {
+	io.ReadCloser
+	left int // bytes that were not read
+	sent *atomic.Bool
+}
+
+// Read implements io.Reader.
+func (r *request) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if r.left -= n; r.left <= 0 {
+		r.sent.Store(true)
+	}
+	return n, err
+}
+
+// Answer wraps the answer's body to read the usage from it.
+func (x *exchange) Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser {
+	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
+	if x.limited != nil && (status == http.StatusTooManyRequests || status == overloaded) {
+		x.limited()
+	}
+	return &answer{body, x}
+}
+
+// answer is the body of an answer.
+type answer struct {
+	io.ReadCloser
+	exchange *exchange
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.exchange.read(p[:n])
+	a.exchange.complete = a.exchange.complete || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// read takes the next piece of the answer.
+func (x *exchange) read(p []byte) {
+	before := x.answer.Reads()
+	_, _ = x.answer.Write(p)
+	if x.answer.Reads() == before {
+		return
+	}
+	if used, model, seen := x.answer.Usage(); seen {
+		x.count(used, model, false)
+	}
+}
+
+// End counts usage that the service has not reported: an agent must not avoid being counted by closing the connection.
+func (x *exchange) End() {
+	defer x.meter.account.Store(context.WithoutCancel(x.ctx)) // while the agent reads the end of the answer, and before its next request
+	defer x.meter.account.End(x.need)
+	defer func() { x.meter.runBooking().end(x.used) }()
+	free := x.failed || x.answer == nil && !x.sent.Load()
+	defer func() {
+		x.meter.noteAnswer(x.unpriced, !free || x.used != (agents.Usage{}))
+		x.meter.release(x.need)
+	}()
+	if free {
+		return
+	}
+	if x.answer == nil {
+		x.answer = meter.New("", x.path)
+		if x.ctx.Err() == nil { // the service, and not the agent, has broken the connection
+			x.asked.Output = 0
+		}
+	}
+	if used, model := x.answer.Estimated(x.asked, x.complete); used != (agents.Usage{}) {
+		x.count(used, cmp.Or(model, x.model, x.meter.lastModel()), true)
+	}
+}
+
+// count counts the answer's usage so far, or its total if final: the model's name may follow the usage.
+func (x *exchange) count(used agents.Usage, model string, final bool) {
+	cost, known := x.meter.cost(model, used, ledger.Terms(x.answer.Terms()))
+	used.CostUSD, x.unpriced = cost, model != "" && !known
+	if final && !known {
+		used.Unpriced = used.Tokens()
+	}
+	if more := used.Minus(x.used); more != (agents.Usage{}) {
+		x.used = x.used.Add(more)
+		x.meter.addUsage(more, used)
+	}
+}
