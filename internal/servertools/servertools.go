@@ -3,13 +3,15 @@
 // Services run some tools themselves: they search the web, fetch pages, call remote MCP servers, run code, and load images and
 // files from addresses. Whoever can send a request to such a service can make it send anything anywhere, past every allow-list.
 // [Filter] removes the definitions of such tools from requests, and rejects requests in which they cannot be removed. It knows
-// the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini; unknown fields pass.
+// the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini. Unknown fields pass, unknown
+// tools do not.
 //
 // Package sandboxes/egress calls it.
 package servertools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"slices"
@@ -17,6 +19,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // Error is the rejection of a request.
@@ -96,6 +100,10 @@ func (f *filter) request(v gjson.Result, depth int) error {
 		case "mcpservers":
 			if strings.Contains(value.Raw, "{") {
 				err = &Error{"mcp_servers"}
+			}
+		case "container": // in which the service runs code and skills
+			if value.Type != gjson.Null {
+				err = &Error{"container"}
 			}
 		case "websearchoptions":
 			if value.IsObject() {
@@ -240,18 +248,22 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 		return "a group of tools in too many others", nil, false
 	}
 	apart = true
+	typed, feature := false, ""
 	for key, value := range members(tool) {
 		switch key {
 		case "type":
-			if isServerSide(value.Str) {
-				kind = value.Str
+			typed = true
+			if value.Type != gjson.Null && !clientSide().MatchString(plainWord(value.Str)) {
+				kind = cmp.Or(value.Str, "a tool of an unknown type")
 			}
 		case "name", "serverlabel":
+			typed = true
 			own = append(own, value.Str)
 		case "googlesearch", "googlesearchretrieval", "urlcontext", "codeexecution", "googlemaps", "enterprisewebsearch", "mcpservers":
 			kind = key
 		case "functiondeclarations":
 			apart = false
+		case "computeruse":
 		case "environment": // of a shell tool
 			for key, value := range members(value) {
 				if key == "type" && strings.HasPrefix(plainWord(value.Str), "container") {
@@ -264,21 +276,20 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 					return k, nil, false
 				}
 			}
+		default:
+			feature = key
 		}
+	}
+	if kind == "" && !typed {
+		kind = feature // of Gemini, whose tools have no type
 	}
 	return kind, own, apart
 }
 
-// isServerSide reports whether the service runs tools of this type with access to the internet.
-func isServerSide(kind string) bool {
-	kind = plainWord(kind)
-	for _, begin := range []string{"websearch", "webfetch", "codeexecution", "codeinterpreter", "mcp", "urlcontext", "googlesearch"} {
-		if strings.HasPrefix(kind, begin) {
-			return true
-		}
-	}
-	return false
-}
+// clientSide matches the types of tools that the agent itself runs, or that reach nothing outside the request, and of choices between
+// tools. A list of the other types would miss new ones.
+var clientSide = pattern.Lazy(`^(?:function|custom|namespace|toolsearch|toolsearchtool(?:regex|bm25)(?:20\d{6})?|shell|localshell|applypatch|` +
+	`computerusepreview|(?:bash|texteditor|computer|memory)(?:20\d{6})?|tool|any|auto|none|required|validated|allowedtools)$`)
 
 // selectedTools returns the names of the tools that the request selects. It rejects the selection of a tool that the service runs.
 func selectedTools(v gjson.Result) (names []string, err error) {
