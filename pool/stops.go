@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// callContexts has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
+// callContexts has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see runHandle.
 type callContexts struct {
 	// early ends with soft, and with Drain if the call heeds Drain. It bounds waiting before a run has begun: for the remote, the
 	// tracker, or a claim.

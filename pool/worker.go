@@ -107,7 +107,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 	return err
 }
 
-// untilKilled calls do for a call that works no issue. The context of do also ends with Kill; after Kill until returns
+// untilKilled calls do for a call that works no issue. The context of do also ends with Kill; after Kill it returns
 // ErrEnded. It does not wait for Observe.
 func untilKilled[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
 	if w.lifetime.Err() != nil {

@@ -89,7 +89,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 }
 
 // inReview lists issues that wait to be merged. It leaves out those with the pick-up label, which ralph will work again. The
-// caller holds p.looking.
+// caller holds boardMu.
 func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, err error) {
 	label := parts.InReview
 	if label == "" {

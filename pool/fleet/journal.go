@@ -334,7 +334,7 @@ func (j *Journal) History() journal.Store { return history{j} }
 type history struct{ *Journal }
 
 // readShared reads from the database. away means that it does not answer, so that this machine's records have to do. During a
-// known outage ask waits only briefly, because a page waits for it.
+// known outage it waits only briefly, because a page waits for it.
 func (h history) readShared(ctx context.Context, read func(context.Context) error) (away bool, err error) {
 	limit := time.Second
 	if !h.f.outage.isKnown() {

@@ -116,7 +116,7 @@ func (d *Database) readServer(ctx context.Context, from interface {
 
 // hasRoom locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows of
 // paused projects, and of projects without a live machine, do not count. A project's planner frees the leases of keys; if
-// no machine serves the project, free deletes those of dead machines.
+// no machine serves the project, hasRoom deletes those of dead machines.
 func (s scope) hasRoom(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err

@@ -212,7 +212,7 @@ func (c *Claim) retry(ctx context.Context, swap func(at string) error) error {
 }
 
 // checkRef reads the ref after a refused swap. The claim is still held if the ref is at one of its own commits whose answer
-// was lost. Otherwise find fails with ErrLost.
+// was lost. Otherwise it fails with ErrLost.
 func (c *Claim) checkRef(ctx context.Context) error {
 	commit, _, err := c.store.refs.read(ctx, c.key)
 	if err != nil {
