@@ -39,8 +39,8 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 		items = append(items, &batch.Item{
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip, BuiltOn: a.rec.FormerBase},
 			Renew:  a.claim.Renew, Store: a.storeMerge,
-			Finish: func(context.Context) { a.mergedByBatch = true; add(a.do()) },
-			MergeAlone: func(context.Context) bool {
+			Finish: func() { a.mergedByBatch = true; add(a.do()) },
+			MergeAlone: func() bool {
 				if s.soft.Err() != nil || outage != nil {
 					defer a.unregister()
 					return add(a.endClaimed(&journal.Skip{Code: journal.SkipStopped}, nil))

@@ -18,9 +18,9 @@ type Item struct {
 	// Store stores that the base is about to get the branch, so that recovery can finish the merge.
 	Store func(ctx context.Context, s Stack) error
 	// Finish is called when the base has the branch.
-	Finish func(ctx context.Context)
+	Finish func()
 	// MergeAlone merges the branch without the others, and reports whether the base has it now.
-	MergeAlone func(ctx context.Context) (landed bool)
+	MergeAlone func() (landed bool)
 
 	done bool
 }
@@ -37,7 +37,7 @@ func (m *Merger) Merge(ctx context.Context, base string, renewEvery time.Duratio
 	}
 	alone := func(i *Item) (bool, error) {
 		i.done = true
-		return i.MergeAlone(ctx), nil
+		return i.MergeAlone(), nil
 	}
 	together := func(list []*Item) (bool, error) { return m.land(ctx, base, list) }
 	if err := Split(fit, together, alone); err != nil {
@@ -81,7 +81,7 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 		unlock()
 		for _, i := range list {
 			if i.done = landed; landed {
-				i.Finish(ctx)
+				i.Finish()
 			}
 		}
 	}()
