@@ -20,7 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -333,7 +333,7 @@ func TestBudgetOfAContinuedRun(t *testing.T) {
 	f.withGreedy(ledger.Caps{})
 	f.Config.Run.Options = agents.Options{Command: []string{"sh", "-c", commits}}
 	f.Config.Run.Budget = loop.Budget{Tokens: 12 * tokensOfAnswer}
-	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, config.GateOnWorktree
 	begun, goOn := newPipe(t), filepath.Join(t.TempDir(), "go-on")
 	f.Config.Run.Gate = lines(`test ! -f moved || test -f ` + goOn + ` || { echo > ` + begun.path + `; exec sleep 1000; }`)
 	for range 10 {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -23,7 +23,7 @@ func TestRebasedCommitsPassTheGateAfterAStop(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
 			f.issue("a")
-			f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+			f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, config.GateOnWorktree
 			stopped, begun := filepath.Join(t.TempDir(), "stopped"), newPipe(t)
 			f.Config.Run.Gate = lines(`test ! -f moved || { test -f ` + stopped + ` && exit 1; echo > ` + begun.path + `; exec sleep 1000; }`)
 			ctx, stop := context.WithCancelCause(t.Context())
@@ -121,7 +121,7 @@ func TestSpendIsStoredBeforeTheGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Run.Agent, f.Config.Run.GateOn = pricedAgent{}, run.GateOnWorktree
+	f.Config.Run.Agent, f.Config.Run.GateOn = pricedAgent{}, config.GateOnWorktree
 	spent := make(chan float64, 10)
 	begun, goOn := newPipe(t), newPipe(t)
 	t.Cleanup(func() { _ = goOn.file.Close() }) // open until the last gate has read
@@ -197,7 +197,7 @@ func TestLastWordComesLast(t *testing.T) {
 func TestStopWhileRecovering(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, config.GateOnWorktree
 	f.issue("a")
 	f.onStage(journal.StageVerify, func(journal.Record) {
 		f.write("moved", "")

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -487,7 +487,7 @@ func TestMergeThatHadToWait(t *testing.T) {
 func TestMergeOfAFailedGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.Config.Run.GateOn, f.Config.Run.MaxIterations, f.Config.Run.NoCanary = run.GateOnWorktree, 1, true
+	f.Config.Run.GateOn, f.Config.Run.MaxIterations, f.Config.Run.NoCanary = config.GateOnWorktree, 1, true
 	f.Config.Run.Gate = lines("test ! -f a.txt")
 	f.issue("a")
 	if r := f.one(); r.Verdict.Outcome != journal.GateFailed {

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -126,10 +127,10 @@ func TestPushedAndUnavailable(t *testing.T) {
 func TestPushedWithoutACleanCheckout(t *testing.T) {
 	t.Parallel()
 	f, host, bare := mortalFixture(t, journal.PublishRequest)
-	f.Config.Run.GateOn = run.GateOnWorktree
+	f.Config.Run.GateOn = config.GateOnWorktree
 	f.died(host, bare)
 	c, _ := f.another(bare, "exit 1")
-	c.Config.Run.GateOn, c.Config.Run.Gate = run.GateOnWorktree, lines("false")
+	c.Config.Run.GateOn, c.Config.Run.Gate = config.GateOnWorktree, lines("false")
 	if got := outcomes(c.sweep(t.Context())); got["a"] != journal.GateFailed {
 		t.Errorf("%v", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/run/config"
 )
 
 // project makes the fixture's repository a Go project whose function is wrong.
@@ -387,7 +388,7 @@ func TestChecksOfAGateInTheWorktree(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, `cat >/dev/null; `+c.do+`; git add -A; git commit -qm work`+done)
 			f.project()
-			f.Config.Run.Gate, f.Config.Run.GateOn = lines(cmp.Or(c.gate, "go test ./...")), run.GateOnWorktree
+			f.Config.Run.Gate, f.Config.Run.GateOn = lines(cmp.Or(c.gate, "go test ./...")), config.GateOnWorktree
 			f.judge(c)
 			text := f.text("a")
 			if !strings.Contains(text, "nor with a failing test") ||
@@ -397,7 +398,7 @@ func TestChecksOfAGateInTheWorktree(t *testing.T) {
 		})
 	}
 	f := newFixture(t, "")
-	f.Config.Run.GateOn, f.Config.Run.GateFiles = run.GateOnWorktree, journal.GateFilesRequire
+	f.Config.Run.GateOn, f.Config.Run.GateFiles = config.GateOnWorktree, journal.GateFilesRequire
 	if _, err := run.New(f.Config.Run); err == nil || !strings.Contains(err.Error(), "gate files require") {
 		t.Errorf("%v", err)
 	}

@@ -21,16 +21,11 @@ type (
 	Labels = config.Labels
 	// GateOn is the place where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
-	// Canary is a file that makes sound checks fail. Set its Path (a string) and its Content (bytes); see config.Canary.
-	Canary = config.Canary
 	// Reviewer configures the second agent.
 	Reviewer = config.Reviewer
 	// UnavailableError means that the agents, their sandbox or the gate cannot be used now.
 	UnavailableError = report.UnavailableError
 )
-
-// The values of GateOn.
-const GateOnCheckout, GateOnWorktree = config.GateOnCheckout, config.GateOnWorktree
 
 // Config returns the configuration with its defaults filled in.
 func (r *Runner) Config() Config { return r.c }

@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/retest"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/run/spending"
@@ -178,7 +179,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 // checks returns the settings of the checks for a run that starts now.
 func (r *Runner) checks() journal.Checks {
 	return journal.Checks{
-		Gate: r.c.Gate, Clean: r.c.GateOn == GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
+		Gate: r.c.Gate, Clean: r.c.GateOn == config.GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
 		Proof: r.c.Proving, Prove: r.c.Prove,
 	}
 }
