@@ -128,9 +128,6 @@ func Free(path string) bool {
 	return strings.HasSuffix(path, "/count_tokens") || strings.HasSuffix(path, ":countTokens")
 }
 
-// Skipped reports whether a part of the answer was too long or malformed, so that usage may have been missed.
-func (a *Answer) Skipped() bool { return a.skipped }
-
 // modelOf returns the model in a request's path: .../model/MODEL/invoke for Bedrock, .../models/MODEL:generateContent for
 // Gemini and Vertex, "" for others.
 func modelOf(path string) string {

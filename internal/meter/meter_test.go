@@ -41,7 +41,7 @@ func TestShapes(t *testing.T) {
 				}
 				_, _ = a.Write([]byte(tt.body[cut:]))
 				check(t, a, tt.want, tt.model)
-				if a.Skipped() {
+				if a.skipped {
 					t.Fatal("a part was skipped")
 				}
 			}
@@ -146,7 +146,7 @@ func TestTooLong(t *testing.T) {
 			}
 			check(t, a, agents.Usage{Input: 4}, "")
 			check(t, measure(t, tt.kind, "", tt.body), agents.Usage{Input: 4}, "")
-			if !a.Skipped() {
+			if !a.skipped {
 				t.Error("nothing was skipped")
 			}
 			if most > 4*maxPart {
@@ -177,8 +177,8 @@ func TestBrokenFrames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := measure(t, frames, "", strings.Split(tt.body, "")...)
-			if u, _, _ := a.Usage(); u.Input != tt.want || !a.Skipped() {
-				t.Errorf("input is %d, skipped %t; want %d", u.Input, a.Skipped(), tt.want)
+			if u, _, _ := a.Usage(); u.Input != tt.want || !a.skipped {
+				t.Errorf("input is %d, skipped %t; want %d", u.Input, a.skipped, tt.want)
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func FuzzAnswer(f *testing.F) {
 			_, _ = a.Write(buffer)
 			clear(buffer) // a writer must not keep the buffer
 		}
-		if u, m, s := a.Usage(); u != want || m != model || s != seen || a.Skipped() != whole.Skipped() {
+		if u, m, s := a.Usage(); u != want || m != model || s != seen || a.skipped != whole.skipped {
 			t.Fatalf("cut at %d and %d: %+v of %q, seen %t; whole: %+v of %q, %t", i, j, u, m, s, want, model, seen)
 		}
 	})
