@@ -57,7 +57,6 @@ func (t Terms) Standard() bool { return t.Tier == "" || t.Tier == "standard" }
 // Prices are the prices of models by lower-case name. The zero value has none. Do not change Models after the first use.
 type Prices struct {
 	Models map[string]Price
-	date   string
 }
 
 // Builtin returns the prices that are part of the program.
@@ -67,7 +66,6 @@ var decoded = sync.OnceValue(decode) //nolint:gochecknoglobals // each meter of 
 
 func decode() Prices {
 	var file struct {
-		Date     string           `json:"date"`
 		Families map[string]Price `json:"families"` // common prices of models, by name prefix
 		Models   map[string]Price `json:"models"`
 	}
@@ -85,11 +83,8 @@ func decode() Prices {
 		}
 		file.Models[name] = price
 	}
-	return Prices{Models: file.Models, date: file.Date}
+	return Prices{Models: file.Models}
 }
-
-// Date returns the date of the built-in prices, as 2006-01-02, or "" if there are none.
-func (p Prices) Date() string { return p.date }
 
 // With returns the prices with own ones added, which take precedence.
 func (p Prices) With(own Prices) Prices {
@@ -103,7 +98,7 @@ func (p Prices) With(own Prices) Prices {
 	for name, price := range own.Models {
 		all[strings.ToLower(name)] = price
 	}
-	return Prices{Models: all, date: p.date}
+	return Prices{Models: all}
 }
 
 // Cost returns the cost of one answer in USD, which depends on the length of the prompt. known is false if there is no
