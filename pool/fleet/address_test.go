@@ -20,7 +20,7 @@ func TestAddress(t *testing.T) {
 		"postgres://ralph@h/n?pool_max_conns=many":            "its pool_max_conns has no valid value",
 		"postgres://ralph@h/n?service=none&servicefile=/none": "no readable service file defines its service",
 	} {
-		if _, err := Open(t.Context(), where); !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), want) {
+		if _, err := OpenFrom(t.Context(), fixed(where)); !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", where, err, want)
 		}
 	}

@@ -70,11 +70,6 @@ type Database struct {
 	server serverSeen
 }
 
-// Open connects to the database at a fixed address; see OpenFrom.
-func Open(ctx context.Context, where string) (*Database, error) {
-	return OpenFrom(ctx, func() (string, error) { return where, nil })
-}
-
 // OpenFrom connects to the database at a URL or key/value text, such as "postgres://ralph@host/ralph". Parts that the
 // address lacks come from the usual variables and files of PostgreSQL clients. OpenFrom calls read again before each
 // connection, because the password may change. Its errors contain no password.

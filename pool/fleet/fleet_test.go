@@ -28,10 +28,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// fixed returns the source of an address that does not change.
+func fixed(where string) func() (string, error) { return func() (string, error) { return where, nil } }
+
 // open makes and opens an empty database.
 func open(t testing.TB) *Database {
 	t.Helper()
-	d, err := Open(t.Context(), server.Database(t))
+	d, err := OpenFrom(t.Context(), fixed(server.Database(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +143,7 @@ func TestMigrateByAllAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			d, err := Open(t.Context(), where)
+			d, err := OpenFrom(t.Context(), fixed(where))
 			if err != nil {
 				t.Error(err)
 				return
@@ -234,7 +237,7 @@ func TestRemedyWithoutTLS(t *testing.T) {
 		t.Errorf("without an error: %q", got)
 	}
 	for mode, want := range map[string]bool{"require": true, "verify-full": true, "prefer": false} {
-		_, err := Open(t.Context(), "postgres://ralph@"+l.Addr().String()+"/ralph?sslmode="+mode)
+		_, err := OpenFrom(t.Context(), fixed("postgres://ralph@"+l.Addr().String()+"/ralph?sslmode="+mode))
 		if err == nil || strings.Contains(Remedy(err), "sslmode=disable") != want {
 			t.Errorf("%s: %v; %s", mode, err, Remedy(err))
 		}
@@ -254,7 +257,7 @@ func TestPasswordIsHidden(t *testing.T) {
 		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?sslmode=hunter2secret",
 		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?target_session_attrs=hunter2secret",
 	} {
-		_, err := Open(t.Context(), where)
+		_, err := OpenFrom(t.Context(), fixed(where))
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", where, err)
 		}
@@ -274,7 +277,7 @@ func TestConnectTimeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"": 10 * time.Second, "connect_timeout=0": 10 * time.Second, "connect_timeout=2": 2 * time.Second, "connect_timeout=99": callTime,
 	} {
-		d, err := Open(t.Context(), address+sep+query)
+		d, err := OpenFrom(t.Context(), fixed(address+sep+query))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +291,7 @@ func TestConnectTimeout(t *testing.T) {
 // The database ends a transaction whose machine has fallen silent, and releases its locks.
 func TestSilentTransactionsEnd(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), server.Database(t))
+	d, err := OpenFrom(t.Context(), fixed(server.Database(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

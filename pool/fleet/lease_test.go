@@ -100,7 +100,7 @@ func TestLeasesInAnyIsolation(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)
 	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(where, "?")]
-	d, err := Open(t.Context(), where+sep+"default_transaction_isolation=repeatable%20read")
+	d, err := OpenFrom(t.Context(), fixed(where+sep+"default_transaction_isolation=repeatable%20read"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer end()
-	d, err := Open(t.Context(), own.Database(t))
+	d, err := OpenFrom(t.Context(), fixed(own.Database(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestLimitsOfTheRole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := Open(t.Context(), where.ConnString())
+	again, err := OpenFrom(t.Context(), fixed(where.ConnString()))
 	if err != nil {
 		t.Fatal(err)
 	}

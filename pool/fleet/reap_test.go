@@ -151,7 +151,7 @@ func TestReapSlots(t *testing.T) {
 // up for long.
 func withClock(t *testing.T, where string) (set func(time.Duration)) {
 	t.Helper()
-	d, err := Open(t.Context(), where)
+	d, err := OpenFrom(t.Context(), fixed(where))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestRestartOfADeadWorkersIssue(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		where := server.Database(t)
 		set := withClock(t, where)
-		d, err := Open(t.Context(), where)
+		d, err := OpenFrom(t.Context(), fixed(where))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ func database(t *testing.T) (*fleettest.Server, *fleet.Database) {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	d, err := fleet.Open(t.Context(), server.Database(t))
+	where := server.Database(t)
+	d, err := fleet.OpenFrom(t.Context(), func() (string, error) { return where, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
