@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
 // outbox stores the pending messages of one channel, one file each, in a folder that processes share. A process locks the
@@ -31,9 +34,8 @@ const (
 	outboxSize = 64 << 10           // bytes per file
 )
 
-// Prefix and suffixes of file names.
+// Suffixes of file names.
 const (
-	temporary     = ".new-" // not yet complete
 	messageSuffix = ".json"
 	damaged       = ".damaged"
 )
@@ -70,32 +72,8 @@ func (o outbox) add(m Message) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(o.dir, temporary)
-	if err != nil {
-		return err
-	}
-	unique := strings.TrimPrefix(filepath.Base(f.Name()), temporary)
-	path := filepath.Join(o.dir, fmt.Sprintf("%s%020d-%s%s", o.channel, time.Now().UnixNano(), unique, messageSuffix))
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return o.sync()
-}
-
-// sync makes the folder's entries durable.
-func (o outbox) sync() error {
-	d, err := os.Open(o.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	name := fmt.Sprintf("%s%020d-%s%s", o.channel, time.Now().UnixNano(), rand.Text(), messageSuffix)
+	return disk.WriteFile(filepath.Join(o.dir, name), text, 0o600, disk.Power)
 }
 
 // names returns the file names of the channel's messages, the oldest first.

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -203,7 +204,7 @@ func TestOutboxBounds(t *testing.T) {
 		if len(names) != queued || !strings.Contains(log.String(), errFull.Error()) {
 			t.Fatalf("%d wait\n%s", len(names), log.String())
 		}
-		for _, name := range []string{temporary + "1", "other-1" + messageSuffix + damaged} {
+		for _, name := range []string{disk.TempPrefix + "1", "other-1" + messageSuffix + damaged} {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
