@@ -8,8 +8,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -37,18 +39,22 @@ func (s Slow) Write(dir string) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.json", s.PID, url.PathEscape(s.Agent))), text, 0o600)
+		name := fmt.Sprintf("%d-%s.json", s.PID, url.PathEscape(s.Agent))
+		err = disk.WriteFile(filepath.Join(dir, name), text, 0o600, disk.Process)
 	}
 	return err
 }
 
-// ReadSlow returns the valid records of live processes in the folder, and removes the others.
+// ReadSlow returns the valid records of live processes in the folder, and removes the others and damaged ones.
 func ReadSlow(dir string, now time.Time) (list []Slow, err error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, f := range files {
+		if strings.HasPrefix(f.Name(), disk.TempPrefix) { // it is just being written
+			continue
+		}
 		path := filepath.Join(dir, f.Name())
 		text, rerr := os.ReadFile(path)
 		if errors.Is(rerr, fs.ErrNotExist) {
@@ -60,8 +66,7 @@ func ReadSlow(dir string, now time.Time) (list []Slow, err error) {
 		}
 		var s Slow
 		switch jerr := json.Unmarshal(text, &s); {
-		case jerr != nil: // it is just being written
-		case s.Allowed(now) < s.Most && proc.Alive(s.PID, s.Process):
+		case jerr == nil && s.Allowed(now) < s.Most && proc.Alive(s.PID, s.Process):
 			list = append(list, s)
 		default:
 			if rerr := os.Remove(path); !errors.Is(rerr, fs.ErrNotExist) { // another process may have removed it

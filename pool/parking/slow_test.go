@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/parking"
 )
@@ -37,8 +38,10 @@ func TestSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "begun.json"), []byte(`{"pi`), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{disk.TempPrefix + "1", "damaged.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"pi`), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	list, err := parking.ReadSlow(dir, at(1))
 	if len(list) != 1 || list[0] != alive || list[0].Allowed(at(1)) != 5 || err != nil {
@@ -47,7 +50,7 @@ func TestSlow(t *testing.T) {
 	if list, err := parking.ReadSlow(dir, at(4)); len(list) > 0 || err != nil {
 		t.Errorf("after four minutes: %+v, %v", list, err)
 	}
-	if left, err := os.ReadDir(dir); len(left) != 1 || err != nil {
+	if left, err := os.ReadDir(dir); len(left) != 1 || left[0].Name() != disk.TempPrefix+"1" || err != nil {
 		t.Errorf("files are left: %v, %v", left, err)
 	}
 }
