@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
@@ -196,15 +197,12 @@ func (p *Parts) markerKey() ([]byte, error) {
 	}
 	key = []byte(rand.Text() + rand.Text())
 	p.Secrets.Add(string(key))
-	temp, err := os.CreateTemp(folder, "marker-")
+	temp, err := disk.WriteTemp(folder, key, 0o600, disk.Power)
 	if err != nil {
 		return nil, err
 	}
-	_, err = temp.Write(key)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
-		err = os.Link(temp.Name(), path) // the first process wins
-	}
-	if rerr := os.Remove(temp.Name()); rerr != nil && err == nil {
+	err = os.Link(temp, path) // the first process wins
+	if rerr := os.Remove(temp); rerr != nil && err == nil {
 		err = rerr
 	}
 	if errors.Is(err, fs.ErrExist) {

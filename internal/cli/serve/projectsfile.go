@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
@@ -124,17 +125,13 @@ func replaceProjects(a *compose.App, file, text string) error {
 	if info, err := os.Stat(target); err == nil {
 		mode = info.Mode().Perm()
 	}
-	temp, err := os.CreateTemp(filepath.Dir(target), ".ralph-*.yaml")
+	temp, err := disk.WriteTemp(filepath.Dir(target), []byte(text), mode, disk.Power)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }()
-	_, err = temp.WriteString(text)
-	if err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
-		return err
+	if _, err := config.ReadService(temp, a.Host.Env, a.Choices()); err != nil {
+		_ = os.Remove(temp)
+		return &exit.Error{Status: exit.Usage, Err: errors.New(strings.ReplaceAll(err.Error(), temp, file))}
 	}
-	if _, err := config.ReadService(temp.Name(), a.Host.Env, a.Choices()); err != nil {
-		return &exit.Error{Status: exit.Usage, Err: errors.New(strings.ReplaceAll(err.Error(), temp.Name(), file))}
-	}
-	return os.Rename(temp.Name(), target)
+	return disk.Install(temp, target, disk.Power)
 }

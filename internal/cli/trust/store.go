@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
 // maxRecord is the maximum size of a record in bytes: no configuration is that large.
@@ -62,7 +64,7 @@ func (s Store) Trusted(top string) (Values, error) {
 	return r.Values, nil
 }
 
-// Trust stores the values as accepted for the checkout at top. It is atomic: a crash leaves the old record or the new one.
+// Trust stores the values as accepted for the checkout at top. A crash leaves the old record or the new one.
 func (s Store) Trust(top string, v Values) error {
 	repository, file, err := s.place(top)
 	if err != nil {
@@ -75,16 +77,8 @@ func (s Store) Trust(top string, v Values) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("trust: %w; XDG_STATE_HOME names another place", err)
 	}
-	temp, err := os.CreateTemp(s.Dir, "new-") // mode 0600
-	if err != nil {
+	if err := disk.WriteFile(file, append(data, '\n'), 0o600, disk.Power); err != nil {
 		return fmt.Errorf("trust: %w", err)
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("trust: %w", errors.Join(err, os.Remove(temp.Name())))
 	}
 	return nil
 }
