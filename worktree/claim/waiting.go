@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -49,18 +50,14 @@ func (s *Store) recordWait(run string, until time.Time) error {
 func (s *Store) writeFile(path, content string, at time.Time) error {
 	// The temporary file is outside of the folder: in it, another process could take a file whose time is not set yet for
 	// an expired one.
-	f, err := os.CreateTemp(filepath.Dir(s.waitDir), "left-")
+	temp, err := disk.WriteTemp(filepath.Dir(s.waitDir), []byte(content), 0o600, disk.Process)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Close(), os.Chtimes(f.Name(), time.Time{}, at)); err == nil {
-		err = os.Rename(f.Name(), path)
+	if err := os.Chtimes(temp, time.Time{}, at); err != nil {
+		return errors.Join(err, os.Remove(temp))
 	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return disk.Install(temp, path, disk.Process)
 }
 
 // endWait deletes the run's file: the run no longer waits.

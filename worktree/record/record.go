@@ -2,7 +2,6 @@
 package record
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
@@ -107,12 +107,16 @@ func (s Store) Save(name string, rec Record, durable bool) error {
 	if err != nil {
 		return fmt.Errorf("save record of worktree %s: %w", name, err)
 	}
-	temp := filepath.Join(s.Temp, "record-"+rand.Text())
-	if err := git.WriteNew(temp, append(content, '\n'), 0o600, durable); err != nil {
-		return fmt.Errorf("save record of worktree %s: %w", name, err)
+	survives := disk.Process
+	if durable {
+		survives = disk.Power
 	}
-	if err := os.Rename(temp, s.Path(name)); err != nil {
-		return fmt.Errorf("save record of worktree %s: %w", name, errors.Join(err, os.Remove(temp)))
+	temp, err := disk.WriteTemp(s.Temp, append(content, '\n'), 0o600, survives)
+	if err == nil {
+		err = disk.Install(temp, s.Path(name), survives)
+	}
+	if err != nil {
+		return fmt.Errorf("save record of worktree %s: %w", name, err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -171,12 +172,7 @@ func (o owner) save() error {
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	temp := filepath.Join(o.state, ownerFile+"."+rand.Text())
-	err := git.WriteNew(temp, []byte(o.mark+"\n"+o.common+"\n"), 0o600, true)
-	if err == nil {
-		err = os.Rename(temp, filepath.Join(o.state, ownerFile))
-	}
-	if err != nil {
+	if err := disk.WriteFile(filepath.Join(o.state, ownerFile), []byte(o.mark+"\n"+o.common+"\n"), 0o600, disk.Power); err != nil {
 		return fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	return nil
@@ -226,25 +222,20 @@ func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) 
 	}
 	// Link a complete file: another process never reads an incomplete mark, and the first mark stays.
 	path := filepath.Join(p.Common, markFile)
-	temp, err := os.CreateTemp(p.Common, markFile+".")
+	temp, err := disk.WriteTemp(p.Common, []byte(mark+"\n"), 0o644, disk.Power) // other users of the repository read it, too
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }()
-	_, err = temp.WriteString(mark + "\n")
-	// Other users of the repository read it, too.
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
-		return "", err
-	}
-	if err := os.Link(temp.Name(), path); err != nil {
+	defer func() { _ = os.Remove(temp) }()
+	if err := os.Link(temp, path); err != nil {
 		if other, _ := readMark(p.Common); other != "" {
 			return other, nil
 		}
 		// The mark is incomplete, or the file system has no hard links.
-		if err := os.Rename(temp.Name(), path); err != nil {
+		if err := os.Rename(temp, path); err != nil {
 			return "", err
 		}
 	}
