@@ -33,11 +33,7 @@ func SaveGitFile(folder, worktree string) error {
 	if err != nil {
 		return err
 	}
-	saved := filepath.Join(folder, savedGitFile)
-	if err = os.WriteFile(saved+".new", text, 0o600); err == nil {
-		err = os.Rename(saved+".new", saved)
-	}
-	if err != nil {
+	if err := disk.WriteFile(filepath.Join(folder, savedGitFile), text, 0o600, disk.Process); err != nil {
 		return fmt.Errorf("save the worktree's .git file: %w", err)
 	}
 	return nil
