@@ -8,7 +8,7 @@ import (
 )
 
 // TempPrefix begins the names of incomplete files of WriteFile and WriteTemp. Only the death of their process leaves one.
-const TempPrefix = ".new-"
+const TempPrefix = ".ralph-new-"
 
 // Durability says what a file survives.
 type Durability int
