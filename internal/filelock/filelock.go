@@ -1,4 +1,4 @@
-// Package filelock provides exclusive file locks between goroutines and processes. The kernel releases the locks of a
+// Package filelock provides file locks between goroutines and processes. The kernel releases the locks of a
 // process that dies. Everything here is safe for concurrent use.
 package filelock
 
@@ -37,12 +37,25 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 // Wait waits for the lock on an open file. Closing the file releases it.
 func Wait(ctx context.Context, f *os.File) error {
 	for pause := shortest; ; pause = min(2*pause, longest) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		if locked, err := Try(f); locked || err != nil {
 			return err
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
+}
+
+// Try locks an open file, and reports false if somebody else holds a lock on it. Closing the file releases the lock.
+func Try(f *os.File) (locked bool, err error) { return try(f, unix.LOCK_EX) }
+
+// TryShared is Try for a lock that several may hold at the same time.
+func TryShared(f *os.File) (locked bool, err error) { return try(f, unix.LOCK_SH) }
+
+func try(f *os.File, how int) (locked bool, err error) {
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+		return false, nil
+	}
+	return err == nil, err
 }
