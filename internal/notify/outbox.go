@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/filelock"
 )
 
 // outbox stores the pending messages of one channel, one file each, in a folder that processes share. A process locks the
@@ -101,11 +102,8 @@ func (o outbox) lockAndRead(name string) (e entry, ok bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if locked, err := filelock.Try(f); !locked {
 		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = nil
-		}
 		return e, false, err
 	}
 	held, err := f.Stat()
@@ -153,7 +151,7 @@ func sweep(dir string) (old int, err error) {
 		if ferr != nil {
 			continue
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if locked, _ := filelock.Try(f); locked {
 			rerr := os.Remove(path)
 			if err = errors.Join(err, rerr); rerr == nil && strings.HasSuffix(path, messageSuffix) {
 				old++
