@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/filelock"
 )
 
 // heldTries is the maximum number of attempts to create a folder. Another process may remove a new one as stale.
@@ -53,11 +55,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, f.Close()
-	}
-	if err != nil {
+	if locked, err := filelock.Try(f); !locked {
 		return nil, errors.Join(err, f.Close())
 	}
 	held, err := f.Stat()
