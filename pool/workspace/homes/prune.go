@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/filelock"
 )
 
 // Prune removes what a crash left, and then unused homes, the least recently used first, until all together take at most this
@@ -29,7 +28,7 @@ func (h *Store) Prune(ctx context.Context, most int64) {
 
 // drop removes a folder unless the home is in use.
 func (h *Store) drop(ctx context.Context, name, folder string) {
-	lock, err := h.lock(ctx, name, unix.LOCK_EX)
+	lock, err := h.lock(ctx, name, filelock.Try)
 	if err != nil {
 		return
 	}

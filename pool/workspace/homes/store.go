@@ -18,11 +18,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -245,7 +244,7 @@ func (h *Store) open(ctx context.Context, n homeName) *Home {
 	if _, err := os.Lstat(dir); err != nil {
 		return nil
 	}
-	lock, err := h.lock(ctx, n.name, unix.LOCK_SH)
+	lock, err := h.lock(ctx, n.name, filelock.TryShared)
 	if err != nil {
 		return nil // it is being removed
 	}
@@ -258,25 +257,26 @@ func (h *Store) open(ctx context.Context, n homeName) *Home {
 }
 
 // lock locks a home. It waits only for a moment.
-func (h *Store) lock(ctx context.Context, name string, how int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(h.Dir, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+func (h *Store) lock(ctx context.Context, name string, try func(*os.File) (bool, error)) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(h.Dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	// A child process holds all open files, and with them their locks, from its fork until its exec.
 	for range lockTries {
-		if err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-			break
+		locked, err := try(f)
+		if locked {
+			return f, nil
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(lockPause):
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return nil, errors.Join(errors.New("somebody else holds the lock"), f.Close())
 }
 
 const (
@@ -316,7 +316,7 @@ func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := h.lock(ctx, name, unix.LOCK_EX)
+	lock, err := h.lock(ctx, name, filelock.Try)
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
