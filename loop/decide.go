@@ -218,7 +218,7 @@ func (r *runner) reachedLimit(ctx context.Context, n int) End {
 
 // runGate runs the gate and stores its result. Only a gate that could not run ends the run.
 func (r *runner) runGate(ctx context.Context, n int) step {
-	checks, err := r.checks(ctx, EventGate, n, r.c.Gate)
+	checks, err := r.checks(ctx, EventGate, n, fmt.Sprintf("gate-%d", n), r.c.Gate)
 	if err != nil {
 		return r.endBroken(ctx, err)
 	}

@@ -18,7 +18,7 @@ const (
 	EventCommits   EventKind = "commits"   // new commits were imported
 	EventSetup     EventKind = "setup"     // a setup command starts or has ended
 	EventGate      EventKind = "gate"      // a gate command starts or has ended
-	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunAfter
+	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunCommands
 	EventSpent     EventKind = "spent"     // the agent has used more tokens
 	EventEnded     EventKind = "iteration-ended"
 )

@@ -14,44 +14,24 @@ import (
 
 const tailKept = 4 << 10 // bytes of a command's output in a Check
 
-// RunGate runs the gate's commands in order and stops at the first failure. A failing command is a Check, not an error. An error
-// means that it is unknown whether a command ran (sandbox broken, run interrupted). RunGate requires Sandbox and Gate of the
-// Config; Timers, Interrupt, Observe and Stream work as in Run.
-func RunGate(ctx context.Context, c Config) ([]Check, error) {
+// RunCommands runs commands in order and stops at the first failure. A failing command is a Check, not an error. An error means
+// that it is unknown whether a command ran (sandbox broken, run interrupted). The kind is that of their events and part of the
+// names of their logs. Of the Config it uses Sandbox, which it requires, Timers, Interrupt, Observe and Stream.
+func RunCommands(ctx context.Context, c Config, kind EventKind, lines []Command) ([]Check, error) {
 	if c.Sandbox == nil {
 		return nil, errors.New("loop: Sandbox is required")
 	}
-	return newRunner(ctx, c).checks(ctx, EventGate, 0, c.Gate)
+	return newRunner(ctx, c).checks(ctx, kind, 0, fmt.Sprintf("%s-0", kind), lines)
 }
 
-// RunSetup runs the commands in Setup like RunGate those in Gate.
-func RunSetup(ctx context.Context, c Config) ([]Check, error) {
-	if c.Sandbox == nil {
-		return nil, errors.New("loop: Sandbox is required")
-	}
-	return newRunner(ctx, c).checks(ctx, EventSetup, 0, c.Setup)
-}
+// GateLog returns the name of the log of a gate command, counted from 0, in an iteration; iteration 0 is that of RunCommands.
+func GateLog(iteration, line int) string { return fmt.Sprintf("gate-%d-%d.log", iteration, line+1) }
 
-// RunAfter runs the commands in Gate like RunGate, as commands that follow a run.
-func RunAfter(ctx context.Context, c Config) ([]Check, error) {
-	if c.Sandbox == nil {
-		return nil, errors.New("loop: Sandbox is required")
-	}
-	return newRunner(ctx, c).checks(ctx, EventAfter, 0, c.Gate)
-}
-
-// GateLog returns the name of the log of a gate command, counted from 0, in an iteration; iteration 0 is that of RunGate.
-func GateLog(iteration, line int) string { return checkLog(EventGate, iteration, line) }
-
-func checkLog(kind EventKind, iteration, line int) string {
-	return fmt.Sprintf("%s-%d-%d.log", kind, iteration, line+1)
-}
-
-// checks runs commands in order until one fails.
-func (r *runner) checks(ctx context.Context, kind EventKind, n int, lines []Command) ([]Check, error) {
+// checks runs commands in order until one fails. The names of their logs begin with logs.
+func (r *runner) checks(ctx context.Context, kind EventKind, n int, logs string, lines []Command) ([]Check, error) {
 	checks := make([]Check, 0, len(lines))
 	for i, cmd := range lines {
-		check, err := r.check(ctx, kind, n, checkLog(kind, n, i), cmd)
+		check, err := r.check(ctx, kind, n, fmt.Sprintf("%s-%d.log", logs, i+1), cmd)
 		if err != nil {
 			return checks, fmt.Errorf("%s `%s`: %w", kind, neutral.Excerpt(cmd.Line, 100), err)
 		}

@@ -34,7 +34,7 @@ func TestGateStopsAtTheFirstFailure(t *testing.T) {
 			for _, l := range tt.lines {
 				c.Gate = append(c.Gate, Command{Line: l})
 			}
-			checks, err := RunGate(t.Context(), c)
+			checks, err := RunCommands(t.Context(), c, EventGate, c.Gate)
 			if err != nil || len(checks) != len(tt.codes) {
 				t.Fatalf("%+v, %v", checks, err)
 			}
@@ -55,7 +55,7 @@ func TestGateKeepsABoundedTailAndTheWholeLog(t *testing.T) {
 	d := &recorder{}
 	c := hostConfig(t, d)
 	c.Gate = []Command{{Line: "yes €uro | head -c 100000; echo last; exit 1"}}
-	checks, err := RunGate(t.Context(), c)
+	checks, err := RunCommands(t.Context(), c, EventGate, c.Gate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestGateTimeoutPerCommand(t *testing.T) {
 		for _, own := range []time.Duration{0, 5 * time.Second} {
 			c.Gate = []Command{{Line: "slow"}, {Line: "hangs", Timeout: own}}
 			start := time.Now()
-			checks, err := RunGate(t.Context(), c)
+			checks, err := RunCommands(t.Context(), c, EventGate, c.Gate)
 			if err != nil || len(checks) != 2 || !checks[0].Passed() || !checks[1].TimedOut || checks[1].Passed() || checks[1].ExitCode == 0 {
 				t.Errorf("%+v, %v", checks, err)
 			}
@@ -101,10 +101,9 @@ func TestGateThatCannotRunIsAnErrorNotAFailure(t *testing.T) {
 	c := fakeConfig(fakeSandbox{shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "sh", Err: os.ErrNotExist}
 	}}, &recorder{})
-	c.Gate = []Command{{Line: "make test"}}
-	c.Setup = []Command{{Line: "make deps"}}
-	for want, do := range map[string]func(context.Context, Config) ([]Check, error){"gate `make test`: ": RunGate, "setup `make deps`: ": RunSetup} {
-		if checks, err := do(t.Context(), c); len(checks) != 0 || !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
+	for _, kind := range []EventKind{EventGate, EventSetup, EventAfter} {
+		checks, err := RunCommands(t.Context(), c, kind, []Command{{Line: "make it"}})
+		if want := string(kind) + " `make it`: "; len(checks) != 0 || !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, %v", checks, err)
 		}
 	}
@@ -116,7 +115,7 @@ func TestSignalWithStatusZeroNeverPasses(t *testing.T) {
 		return sandboxes.Exit{Code: 0, Signal: "SIGKILL"}, nil
 	}}, &recorder{})
 	c.Gate = []Command{{Line: "make test"}}
-	if checks, err := RunGate(t.Context(), c); err != nil || checks[0].Passed() {
+	if checks, err := RunCommands(t.Context(), c, EventGate, c.Gate); err != nil || checks[0].Passed() {
 		t.Errorf("%+v, %v", checks, err)
 	}
 }

@@ -168,7 +168,7 @@ type Config struct {
 	// Observe gets every event. Calls do not overlap, and must not block for long.
 	Observe func(Event)
 	// Stream opens the file for the raw output of an iteration ("agent-1.jsonl", "agent-1.stderr") or a command ("gate-1-1.log"
-	// is the first gate command after iteration 1, "setup-1.log"). RunGate counts as iteration 0. Nil discards the output.
+	// is the first gate command after iteration 1, "setup-1.log"). RunCommands counts as iteration 0. Nil discards the output.
 	Stream func(name string) (io.WriteCloser, error)
 }
 

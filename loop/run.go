@@ -128,16 +128,16 @@ func (r *runner) run(ctx context.Context) step {
 
 // setup runs the setup commands.
 func (r *runner) setup(ctx context.Context) step {
-	for i, cmd := range r.c.Setup {
-		r.importPending = true
-		check, err := r.check(ctx, EventSetup, 0, fmt.Sprintf("setup-%d.log", i+1), cmd)
-		if err != nil {
-			return r.endBroken(ctx, fmt.Errorf("setup `%s`: %w", neutral.Excerpt(cmd.Line, 100), err))
-		}
-		r.res.Setup = append(r.res.Setup, check)
-		if !check.Passed() {
-			return step{end: EndSetup}
-		}
+	if len(r.c.Setup) == 0 {
+		return step{}
+	}
+	r.importPending = true
+	var err error
+	if r.res.Setup, err = r.checks(ctx, EventSetup, 0, "setup", r.c.Setup); err != nil {
+		return r.endBroken(ctx, err)
+	}
+	if !AllPassed(r.res.Setup) {
+		return step{end: EndSetup}
 	}
 	return step{}
 }

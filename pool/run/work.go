@@ -262,7 +262,8 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	if !x.space.NeedsSetup() || len(x.c.Setup) == 0 {
 		return work, nil
 	}
-	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Sandbox, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
+	config := loop.Config{Sandbox: x.space.Sandbox, Timers: x.c.Timers, Interrupt: x.stop.Done}
+	checks, err := loop.RunCommands(ctx, config, loop.EventSetup, x.c.Setup)
 	switch {
 	case x.stop.Stopped(ctx):
 		return work, nil

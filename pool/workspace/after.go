@@ -23,11 +23,11 @@ func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 		return nil
 	}
 	for i, line := range a.Lines {
-		checks, err := loop.RunAfter(ctx, loop.Config{
-			Sandbox: w.Sandbox, Gate: []loop.Command{line}, Timers: w.c.Timers,
+		checks, err := loop.RunCommands(ctx, loop.Config{
+			Sandbox: w.Sandbox, Timers: w.c.Timers,
 			Stream:  func(string) (io.WriteCloser, error) { return a.Stream(fmt.Sprintf("after-%d.log", i+1)) },
 			Observe: a.Observe,
-		})
+		}, loop.EventAfter, []loop.Command{line})
 		for _, c := range checks {
 			if c.Passed() {
 				continue

@@ -168,15 +168,13 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	c := w.c
 	config := loop.Config{
 		Sandbox:   w.Sandbox,
-		Setup:     o.Checks.Setup,
-		Gate:      o.Checks.Gate,
 		Timers:    c.Timers,
 		Interrupt: o.Interrupt,
 		Observe:   o.Observe,
 		Stream:    o.Stream,
 	}
 	setup := func() (passed bool, err error) {
-		got.Checks, err = loop.RunSetup(ctx, config)
+		got.Checks, err = loop.RunCommands(ctx, config, loop.EventSetup, o.Checks.Setup)
 		got.Setup = err != nil || !loop.AllPassed(got.Checks)
 		return !got.Setup, err
 	}
@@ -199,9 +197,9 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	}
 	got.setupNotices = w.refusals()
 	if o.Each {
-		got.Checks, err = runEachLine(ctx, config)
+		got.Checks, err = runEachLine(ctx, config, o.Checks.Gate)
 	} else {
-		got.Checks, err = loop.RunGate(ctx, config)
+		got.Checks, err = loop.RunCommands(ctx, config, loop.EventGate, o.Checks.Gate)
 	}
 	if err == nil && o.Touch {
 		got.Touched, err = w.touchedFiles(ctx, o)
@@ -211,7 +209,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	}
 	if err == nil && o.OnPass != nil && loop.AllPassed(got.Checks) {
 		config.Observe, config.Stream = nil, nil // these runs are no result
-		err = o.OnPass(ctx, newAgain(w.Sandbox, config))
+		err = o.OnPass(ctx, newAgain(w.Sandbox, config, o.Checks.Gate))
 	}
 	return err
 }
@@ -243,14 +241,13 @@ func (w *Workspace) keepSetup(ctx context.Context, o Checkout) (moved bool, err 
 }
 
 // runEachLine runs all lines of a gate.
-func runEachLine(ctx context.Context, config loop.Config) (all []loop.Check, err error) {
+func runEachLine(ctx context.Context, config loop.Config, gate []loop.Command) (all []loop.Check, err error) {
 	stream := config.Stream
-	for i, line := range config.Gate {
-		config.Gate = []loop.Command{line}
+	for i, line := range gate {
 		if stream != nil {
 			config.Stream = func(string) (io.WriteCloser, error) { return stream(loop.GateLog(0, i)) }
 		}
-		checks, err := loop.RunGate(ctx, config)
+		checks, err := loop.RunCommands(ctx, config, loop.EventGate, []loop.Command{line})
 		if all = append(all, checks...); err != nil {
 			return all, err
 		}
@@ -259,7 +256,7 @@ func runEachLine(ctx context.Context, config loop.Config) (all []loop.Check, err
 }
 
 // newAgain writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
-func newAgain(box sandboxes.Sandbox, config loop.Config) GateRerun {
+func newAgain(box sandboxes.Sandbox, config loop.Config, gate []loop.Command) GateRerun {
 	sh := func(ctx context.Context, script, path string, in io.Reader) error {
 		tail := proc.NewTail(1 << 10)
 		exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})
@@ -272,7 +269,7 @@ func newAgain(box sandboxes.Sandbox, config loop.Config) GateRerun {
 		if err := sh(ctx, `mkdir -p -- "$(dirname -- "$1")" && cat > "$1"`, "./"+path, bytes.NewReader(content)); err != nil {
 			return nil, fmt.Errorf("add %s to the checkout: %w", path, err)
 		}
-		checks, err := loop.RunGate(ctx, config)
+		checks, err := loop.RunCommands(ctx, config, loop.EventGate, gate)
 		if err == nil {
 			err = sh(ctx, `rm -f -- "$1"`, "./"+path, nil)
 		}
