@@ -118,8 +118,8 @@ func (r *runner) decideMessage(ctx context.Context, t turn) step {
 		return r.iterateAgain(ctx, t, MissingCommits, feedbackNoCommits)
 	}
 	if r.c.Accept != nil && hasWork {
-		if err := r.c.Accept(ctx); err != nil {
-			r.res.Refusal = neutral.Excerpt(err.Error(), 1000)
+		if advice := r.c.Accept(ctx); advice != "" {
+			r.res.Refusal = neutral.Excerpt(advice, 1000)
 			return r.iterateAgain(ctx, t, MissingAccept, r.res.Refusal)
 		}
 	}
@@ -157,13 +157,13 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 	if r.c.Verify == nil || r.res.Work.Commits == 0 {
 		return step{end: end}
 	}
-	err := r.c.Verify(ctx)
+	advice := r.c.Verify(ctx)
 	r.countUsageOutside()
 	if s := r.endIfStopped(ctx); s.end != "" {
 		return s
 	}
-	if err != nil {
-		r.res.Refusal = neutral.Terminal(err.Error())
+	if advice != "" {
+		r.res.Refusal = neutral.Terminal(advice)
 		return r.iterateAgain(ctx, t, MissingVerify, r.res.Refusal)
 	}
 	return step{end: end}

@@ -89,7 +89,7 @@ func TestMissing(t *testing.T) {
 		conf.Import, conf.MaxIterations = importCommits(c.commits), 1
 		conf.Gate = []Command{{Line: "make test"}}
 		if name == "accept" {
-			conf.Accept = func(context.Context) error { return errors.New("a nested\nrepository") }
+			conf.Accept = func(context.Context) string { return "a nested\nrepository" }
 		}
 		r := Run(t.Context(), conf)
 		if r.End != EndMaxIterations || r.Missing != c.want || (r.Refusal == "a nested repository") != (name == "accept") || r.Limits.MaxIterations != 1 {

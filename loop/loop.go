@@ -155,11 +155,12 @@ type Config struct {
 	Resume Resume
 	// WithoutCommits allows a run to be done without a commit: the completion signal and the gate suffice.
 	WithoutCommits bool
-	// Accept checks the work before the gate; its error is feedback for the agent, like a failing gate. Nil accepts everything.
-	Accept func(ctx context.Context) error
+	// Accept checks the work before the gate. It returns feedback for the agent, like a failing gate; empty: it accepts the work.
+	// Nil accepts everything.
+	Accept func(ctx context.Context) (advice string)
 	// Verify checks finished work again in a place that has only the agent's commits, after the gate has passed in the
-	// worktree. Its error is feedback like Accept's. Nil verifies nothing.
-	Verify    func(ctx context.Context) error
+	// worktree. It returns feedback like Accept. Nil verifies nothing.
+	Verify    func(ctx context.Context) (advice string)
 	Unchanged func(commits int, gate []Check) bool // reports after an iteration whether no commits can change the gate's result; nil: never
 	// Feedback is the feedback for the first iteration, from an earlier run.
 	Feedback string

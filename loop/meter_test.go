@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
@@ -232,12 +231,12 @@ func TestVerifyIsCounted(t *testing.T) {
 		c := fakeConfig(fakeSandbox{agent: printLines(false, "use 10", sayDone)}, d)
 		tries := 0
 		c.Meter, c.Budget = m, test.budget
-		c.Verify = func(context.Context) error {
+		c.Verify = func(context.Context) string {
 			m.count(agents.Usage{Input: 4})
 			if tries++; tries == 1 {
-				return errors.New("once more")
+				return "once more"
 			}
-			return nil
+			return ""
 		}
 		r := Run(t.Context(), c)
 		wantEnd(t, r, test.end)

@@ -126,7 +126,7 @@ type Result struct {
 	Message                 string  // the last 64 KiB of the agent's last message; prose, hostile
 	Question                string  // EndNeedsInfo
 	Reason                  string  // EndNoChange: the agent's reason
-	Refusal                 string  // error of Config.Accept or Config.Verify
+	Refusal                 string  // advice of Config.Accept or Config.Verify
 	Setup                   []Check // results of the setup commands that ran
 	Gate                    []Check // results of the last run of the gate
 	GateRan                 bool

@@ -132,20 +132,16 @@ func TestResume(t *testing.T) {
 }
 
 // rejectOnce returns an Accept that rejects the first work.
-func rejectOnce(text string) func(context.Context) error {
+func rejectOnce(text string) func(context.Context) string {
 	first := true
-	return func(context.Context) error {
+	return func(context.Context) string {
 		if first {
 			first = false
-			return textError(text)
+			return text
 		}
-		return nil
+		return ""
 	}
 }
-
-type textError string
-
-func (e textError) Error() string { return string(e) }
 
 // A resumed session gets ralph's feedback, without the task; after a lost session the agent gets the whole prompt.
 func TestResumedPrompt(t *testing.T) {

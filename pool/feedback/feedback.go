@@ -114,24 +114,24 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 	return ""
 }
 
-// Import returns an error for the agent if its commits are no result: they only look complete or, with reword, their messages
+// Import returns feedback for the agent if its commits are no result: they only look complete or, with reword, their messages
 // would act on a forge.
-func Import(got worktree.Import, reword bool) error {
+func Import(got worktree.Import, reword bool) string {
 	if reword && len(got.ForgeCommands) > 0 {
 		var list []string
 		for _, c := range got.ForgeCommands {
 			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
 		}
-		return fmt.Errorf("the messages of these commits would trigger actions on the forge, by a closing keyword, "+
+		return fmt.Sprintf("the messages of these commits would trigger actions on the forge, by a closing keyword, "+
 			"a mention or a directive such as [skip ci]; reword them: %s",
 			strings.Join(list, ", "))
 	}
 	if len(got.Gitlinks) > 0 {
-		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: "+
+		return fmt.Sprintf("%s is a git repository inside the repository, so its files are not in your commit: "+
 			"remove its .git folder, `git rm --cached` it, and commit the files",
 			strings.Join(got.Gitlinks, ", "))
 	}
-	return nil
+	return ""
 }
 
 // failed returns the last check, which failed, as data for the agent.

@@ -54,16 +54,16 @@ type Work struct {
 type Judge struct{ Spaces *workspace.Config }
 
 // Review has the commits of a run reviewed, if the settings ask for that and it has not been done, and notes the result in the
-// facts. findings is feedback for the run's agent; nil: the agent has nothing to do. A reviewer that fails is a fact, too. err
+// facts. advice is feedback for the run's agent; empty: the agent has nothing to do. A reviewer that fails is a fact, too. err
 // means that the run was asked to end meanwhile, or that git or the sandbox failed.
-func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (findings, err error) {
+func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (advice string, err error) {
 	f, asked := &s.Facts, w.Run.Settings.Review
 	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
-		return nil, nil
+		return "", nil
 	}
 	c, err := read(ctx, j.Spaces.Repo, w.Base.Commit, s.Tip)
 	if err != nil || c.diff == "" {
-		return nil, err
+		return "", err
 	}
 	next := journal.Review{Tip: s.Tip, Change: c.digest, Agent: asked.Agent, Round: 1}
 	if last := f.Review; last != nil && last.Change == c.digest {
@@ -74,15 +74,15 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (findings,
 			next.Round = last.Round + 1
 		}
 		if err := j.ask(ctx, w, s.Tries, f, c, &next); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	f.Review = &next
 	w.Save()
 	if next.Accepted || next.Failed != "" || next.Round > asked.Rounds {
-		return nil, nil
+		return "", nil
 	}
-	return errors.New(j.Spaces.Secrets.Clean(advice(&next))), nil
+	return j.Spaces.Secrets.Clean(adviceOn(&next)), nil
 }
 
 // ask fills in the reviewer's answer, and notes its usage in the facts. A sandbox that fails is an error, unless that was tried

@@ -164,7 +164,7 @@ func TestChecksText(t *testing.T) {
 // The feedback has the gravest finding first, as data, and says what else is missing.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	text := advice(&journal.Review{Findings: []journal.Finding{
+	text := adviceOn(&journal.Review{Findings: []journal.Finding{
 		{Severity: journal.SeverityMinor, Text: "small"}, {Severity: journal.SeverityCritical, File: "a b", Text: "~~~~\ngrave"},
 	}})
 	if !strings.Contains(text, "~~~~~\n- critical, a b: ~~~~ grave\n- minor: small\n~~~~~") || !strings.Contains(text, "not fully solve") || !strings.Contains(text, "do not test") {

@@ -87,8 +87,8 @@ func diffText(c change) string {
 	return text
 }
 
-// advice turns a review that did not accept into feedback for the run's agent.
-func advice(r *journal.Review) string {
+// adviceOn turns a review that did not accept into feedback for the run's agent.
+func adviceOn(r *journal.Review) string {
 	var b strings.Builder
 	b.WriteString("The checks pass, but a reviewer did not accept the change. " +
 		"The reviewer has seen only the issue, your change and the checks.")

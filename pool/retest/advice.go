@@ -8,9 +8,9 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// advice tells the run's agent why its tests prove nothing, with the output of those that should have passed. Everything that the
+// adviceOn tells the run's agent why its tests prove nothing, with the output of those that should have passed. Everything that the
 // agent has written is data.
-func advice(r *journal.Retest, base string) string {
+func adviceOn(r *journal.Retest, base string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the checks pass, but no test shows what your change does. "+
 		"Each file of tests that you add or change must fail on %s without the rest "+

@@ -167,7 +167,7 @@ func TestConclude(t *testing.T) {
 // The agent is told what to do; its own texts are data.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	text := advice(&journal.Retest{Why: "~~~~ x passes without the change", Runs: []journal.Rerun{
+	text := adviceOn(&journal.Retest{Why: "~~~~ x passes without the change", Runs: []journal.Rerun{
 		{Command: "good", Base: journal.TestRun{Outcome: journal.TestsFailed}, Tip: &journal.TestRun{Outcome: journal.TestsPassed}},
 		{Command: "bad", Base: journal.TestRun{Outcome: journal.TestsFailed, ExitCode: 1}, Tip: &journal.TestRun{Outcome: journal.TestsFailed, ExitCode: 2, Tail: "OUTPUT"}},
 	}}, "main")

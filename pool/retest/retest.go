@@ -11,7 +11,6 @@ package retest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,16 +49,16 @@ func (w Work) setupObserver(at journal.Place) func(loop.Event) {
 }
 
 // Test checks that the change's tests fail without it and pass with it, if the settings ask for that and it has not been done. It
-// notes the result in the facts. findings is feedback for the run's agent; nil: nothing is demanded. err means that the run was
+// notes the result in the facts. advice is feedback for the run's agent; empty: nothing is demanded. err means that the run was
 // asked to end meanwhile, that no sandbox opened, or that git failed.
-func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (findings, err error) {
+func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (advice string, err error) {
 	must := w.Run.Settings.Checks
 	if !must.Proof.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
-		return nil, nil
+		return "", nil
 	}
 	next, err := t.identify(ctx, w.Base, s.Tip)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if last := s.Facts.Retest; last != nil && last.Base == next.Base && last.Tree == next.Tree {
 		same := *last
@@ -68,16 +67,16 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (findings, 
 	} else {
 		s.Facts.Retest, next.Required = nil, must.Proof == journal.ProvingRequire
 		if err := t.fillIn(ctx, w, *s, next); err != nil {
-			return nil, fmt.Errorf("tests of the change: %w", err)
+			return "", fmt.Errorf("tests of the change: %w", err)
 		}
 		w.Notify("tests of the change: " + report.Retest(next))
 	}
 	s.Facts.Retest = next
 	w.Save()
 	if !next.Refused() {
-		return nil, nil
+		return "", nil
 	}
-	return errors.New(t.Spaces.Secrets.Clean(advice(next, w.Checkout.Base.Name))), nil
+	return t.Spaces.Secrets.Clean(adviceOn(next, w.Checkout.Base.Name)), nil
 }
 
 // identify returns a result that names what is tested.

@@ -112,15 +112,15 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	return x.r.watcher.Check(ctx, look)
 }
 
-// retest runs the tests of the change with and without the change, if the configuration asks for that. findings is feedback for
-// the agent.
-func (x *execution) retest(ctx context.Context, s *journal.State) (findings, err error) {
+// retest runs the tests of the change with and without the change, if the configuration asks for that. advice is feedback for the
+// agent.
+func (x *execution) retest(ctx context.Context, s *journal.State) (advice string, err error) {
 	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
-		return nil, nil
+		return "", nil
 	}
 	at, err := x.checkout(ctx, s.Tip)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	return x.r.retest.Test(ctx, retest.Work{
 		Run: x.run, Base: x.base.Commit, Checkout: at, Notify: x.events.Note, Save: func() { _ = x.save(ctx, *s) }, Setup: x.events.Observe,

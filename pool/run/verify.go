@@ -293,7 +293,7 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 
 // verifyWork runs the gate on a clean checkout inside the loop, while the agent can still commit forgotten files, and then the
 // retest and the review. If it cannot run the gate, it leaves that to the stage Verify.
-func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
+func (x *execution) verifyWork(ctx context.Context, s *journal.State) (advice string) {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
 		return x.judgeWork(ctx, s)
 	}
@@ -303,22 +303,21 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 			if !x.stop.Stopped(ctx) {
 				x.log.Warn("work not verified yet", "error", err)
 			}
-			return nil
+			return ""
 		}
 		*s = next
 	}
 	v := s.Facts.Verify
 	if v == nil {
-		return nil
+		return ""
 	}
-	text := feedback.Checks(*s, x.run.Settings.Checks.Files, x.base.Name)
 	if !v.Passed() {
-		text = feedback.Checkout(v.Checks, x.uncommitted(ctx, s.Tip))
+		return feedback.Checkout(v.Checks, x.uncommitted(ctx, s.Tip))
 	}
-	if text == "" {
-		return x.judgeWork(ctx, s)
+	if advice := feedback.Checks(*s, x.run.Settings.Checks.Files, x.base.Name); advice != "" {
+		return advice
 	}
-	return errors.New(text)
+	return x.judgeWork(ctx, s)
 }
 
 // uncommitted lists the first 20 files that the agent changed and did not commit.

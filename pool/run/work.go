@@ -151,8 +151,8 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.CurrentSandbox(), Prompt: prompt, EarlierWork: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
-		Accept:    func(ctx context.Context) error { return x.accept(ctx, s) },
-		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },
+		Accept:    func(ctx context.Context) string { return x.accept(ctx, s) },
+		Verify:    func(ctx context.Context) string { return x.verifyWork(ctx, s) },
 		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Sandbox.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.spend.Remaining(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
@@ -201,21 +201,21 @@ func (x *execution) runAfterCommands(ctx context.Context, s journal.State) journ
 }
 
 // judgeWork runs the retest and the review while the agent can still fix their findings.
-func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
-	for _, look := range []func(context.Context, *journal.State) (findings, err error){x.retest, x.review} {
-		findings, err := look(ctx, s)
+func (x *execution) judgeWork(ctx context.Context, s *journal.State) (advice string) {
+	for _, look := range []func(context.Context, *journal.State) (advice string, err error){x.retest, x.review} {
+		advice, err := look(ctx, s)
 		if err != nil && !x.stop.Stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
-		if err != nil || findings != nil {
-			return findings
+		if err != nil || advice != "" {
+			return advice
 		}
 	}
-	return nil
+	return ""
 }
 
-// review lets a second agent review the commits, if the configuration asks for that. findings is feedback for the first agent.
-func (x *execution) review(ctx context.Context, s *journal.State) (findings, err error) {
+// review lets a second agent review the commits, if the configuration asks for that. advice is feedback for the first agent.
+func (x *execution) review(ctx context.Context, s *journal.State) (advice string, err error) {
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	counted := x.space.Meter.Used()
 	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
@@ -287,19 +287,19 @@ func (x *execution) storeDoneTip(ctx context.Context, s *journal.State, tip stri
 
 // accept refuses incomplete commits, commits that cannot be merged and, once, commit messages that would act on a forge. If the
 // agent does not change those messages, the end of the run rewrites them.
-func (x *execution) accept(ctx context.Context, s *journal.State) error {
+func (x *execution) accept(ctx context.Context, s *journal.State) (advice string) {
 	reword := !x.askedToReword && x.run.Kind == journal.KindIssue
 	x.askedToReword = x.askedToReword || reword && len(x.space.Last.ForgeCommands) > 0
-	if err := feedback.Import(x.space.Last, reword); err != nil {
-		return err
+	if advice := feedback.Import(x.space.Last, reword); advice != "" {
+		return advice
 	}
 	if unrelated, _ := x.unrelated(ctx, s.Tip); unrelated != "" { // an error is left to the stage Verify
-		return errors.New(feedback.Unrelated(x.base.Name))
+		return feedback.Unrelated(x.base.Name)
 	}
 	if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
 		x.storeDoneTip(ctx, s, x.space.Work().Tip)
 	}
-	return nil
+	return ""
 }
 
 // exec runs the command of a run without an agent.
