@@ -43,7 +43,7 @@ func TestGateStopsAtTheFirstFailure(t *testing.T) {
 					t.Errorf("check %+v, want status %d", checks[i], want)
 				}
 			}
-			if _, err := os.Stat(filepath.Join(c.Sandbox.Workdir(), "never")); err == nil {
+			if _, err := os.Stat(filepath.Join(workdir(c), "never")); err == nil {
 				t.Error("a command ran after a failure")
 			}
 		})

@@ -134,7 +134,7 @@ func TestCommandInTemplateRunsInTheSandbox(t *testing.T) {
 		Builtin:  map[string]string{"issue_title": "!`rm -rf ~` $(reboot)"},
 	}
 	wantEnd(t, Run(t.Context(), c), EndDone)
-	dir, err := filepath.EvalSymlinks(c.Sandbox.Workdir())
+	dir, err := filepath.EvalSymlinks(workdir(c))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,11 +118,16 @@ type MeteredRequests struct {
 	LargestRequest int64 // tokens of the largest request with its answer
 }
 
+// Sandbox is the place where commands run. [sandboxes.Sandbox] describes Exec.
+type Sandbox interface {
+	Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error)
+}
+
 // Config configures the loop of one run. Agent, Sandbox, Import and Prompt are required.
 type Config struct {
 	Agent   agents.Agent
 	Options agents.Options
-	Sandbox sandboxes.Sandbox
+	Sandbox Sandbox
 	Prompt  prompt.Prompt
 	// Import imports the agent's commits into the host's repository. It is called after every iteration and at every end, also
 	// after an interrupt. Its context is not cancelled with the run's, and has a timeout of its own.

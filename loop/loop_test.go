@@ -116,9 +116,6 @@ type fakeSandbox struct {
 	shell func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) // nil: every command passes
 }
 
-func (fakeSandbox) Workdir() string             { return "/work" }
-func (fakeSandbox) Close(context.Context) error { return nil }
-
 func (s fakeSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	switch {
 	case len(cmd.Argv) == 4 && cmd.Argv[3] == "agent":
@@ -258,6 +255,9 @@ func hostConfig(t *testing.T, d *recorder, scripts ...string) Config {
 		Import: importCommits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
+
+// workdir returns the worktree of a hostConfig.
+func workdir(c Config) string { return c.Sandbox.(sandboxes.Sandbox).Workdir() }
 
 // sayDone prints the default signal in a message of its own.
 const sayDone = "say last " + DefaultSignal

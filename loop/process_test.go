@@ -68,7 +68,7 @@ func TestHangAfterTheSignalCountsAsFinished(t *testing.T) {
 // wantGone checks that no process has the PID that a script wrote to the file.
 func wantGone(t *testing.T, c Config, file string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.Sandbox.Workdir(), file))
+	text, err := os.ReadFile(filepath.Join(workdir(c), file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestInterruptAsksTheAgentToEndAndTakesItsCommitsBack(t *testing.T) {
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndInterrupted)
 	wantEnding(t, r, 1, EndingInterrupted)
-	if _, err := os.Stat(filepath.Join(c.Sandbox.Workdir(), "asked")); err != nil {
+	if _, err := os.Stat(filepath.Join(workdir(c), "asked")); err != nil {
 		t.Error("the agent was not asked to end")
 	}
 	if r.Work.Commits != 1 {
@@ -196,7 +196,7 @@ func TestRawOutputStreamsToFiles(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if got, _ := os.ReadFile(filepath.Join(c.Sandbox.Workdir(), "prompt")); string(got) != "do it" {
+	if got, _ := os.ReadFile(filepath.Join(workdir(c), "prompt")); string(got) != "do it" {
 		t.Errorf("the agent read %q on stdin", got)
 	}
 }
@@ -233,7 +233,7 @@ func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 	d := &recorder{}
 	var prompts []string
 	c := hostConfig(t, d)
-	dir := c.Sandbox.Workdir()
+	dir := workdir(c)
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",

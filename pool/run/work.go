@@ -149,7 +149,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	x.addSecrets(ctx)
 	defer x.addLogins() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
-		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.CurrentSandbox(), Prompt: prompt, EarlierWork: before,
+		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space, Prompt: prompt, EarlierWork: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept:    func(ctx context.Context) string { return x.accept(ctx, s) },
 		Verify:    func(ctx context.Context) string { return x.verifyWork(ctx, s) },

@@ -167,7 +167,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err error) {
 	c := w.c
 	config := loop.Config{
-		Sandbox:   w.Sandbox,
+		Sandbox:   w,
 		Timers:    c.Timers,
 		Interrupt: o.Interrupt,
 		Observe:   o.Observe,
@@ -188,7 +188,6 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
-		config.Sandbox = w.Sandbox
 		if w.keptSetup == nil || moved && !w.SetUp() { // it was too large to keep, or somebody has removed it
 			if passed, err := setup(); !passed {
 				return err
@@ -209,7 +208,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	}
 	if err == nil && o.OnPass != nil && loop.AllPassed(got.Checks) {
 		config.Observe, config.Stream = nil, nil // these runs are no result
-		err = o.OnPass(ctx, newAgain(w.Sandbox, config, o.Checks.Gate))
+		err = o.OnPass(ctx, newAgain(config, o.Checks.Gate))
 	}
 	return err
 }
@@ -256,10 +255,10 @@ func runEachLine(ctx context.Context, config loop.Config, gate []loop.Command) (
 }
 
 // newAgain writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
-func newAgain(box sandboxes.Sandbox, config loop.Config, gate []loop.Command) GateRerun {
+func newAgain(config loop.Config, gate []loop.Command) GateRerun {
 	sh := func(ctx context.Context, script, path string, in io.Reader) error {
 		tail := proc.NewTail(1 << 10)
-		exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})
+		exit, err := config.Sandbox.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})
 		if err == nil && !exit.OK() {
 			err = fmt.Errorf("exit status %d: %s", exit.Code, lastLine(tail.String()))
 		}

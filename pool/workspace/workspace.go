@@ -129,8 +129,14 @@ func (w *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
-// CurrentSandbox returns the sandbox that is open at the time of each call: Import replaces one that broke.
-func (w *Workspace) CurrentSandbox() sandboxes.Sandbox { return currentSandbox{w} }
+// Exec runs a command in the sandbox that is open at the time of the call: Import replaces one that broke. If none is open, the
+// error is sandboxes.ErrClosed.
+func (w *Workspace) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if w.Sandbox == nil {
+		return sandboxes.Exit{}, sandboxes.ErrClosed
+	}
+	return w.Sandbox.Exec(ctx, cmd)
+}
 
 // NeedsSetup reports, once, whether setup has to run again because Import has replaced a sandbox that broke.
 func (w *Workspace) NeedsSetup() bool {
@@ -138,19 +144,6 @@ func (w *Workspace) NeedsSetup() bool {
 	w.bare = false
 	return bare
 }
-
-type currentSandbox struct{ w *Workspace }
-
-func (p currentSandbox) Workdir() string { return p.w.Sandbox.Workdir() }
-
-func (p currentSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-	if p.w.Sandbox == nil {
-		return sandboxes.Exit{}, sandboxes.ErrClosed
-	}
-	return p.w.Sandbox.Exec(ctx, cmd)
-}
-
-func (p currentSandbox) Close(ctx context.Context) error { return p.w.Sandbox.Close(ctx) }
 
 // home returns the home for the sandbox, and whether setup is to fill it.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
