@@ -158,6 +158,9 @@ func (w *Worker) settle(s callContexts, rec journal.Record, claim *worktree.Clai
 			return false, err
 		}
 	}
+	if rec.Stage == journal.StageClaim && !d.mayHaveLabelled() {
+		return false, d.forget()
+	}
 	return d.resume(r)
 }
 
@@ -227,6 +230,21 @@ func (d *deadRun) readIssue() (err error) {
 		d.issue = tracker.Issue{Key: d.rec.Key, Title: d.rec.Title, URL: d.rec.URL}
 	}
 	return nil
+}
+
+// mayHaveLabelled reports whether the run may have set the label Claimed, which its end has to remove.
+func (d *deadRun) mayHaveLabelled() bool {
+	label := d.w.c.Run.Labels.Claimed
+	return d.claim != nil && label != "" && d.issue.HasLabel(label)
+}
+
+// forget deletes the record of a run that has done nothing: perhaps it never had the claim, so it must not count as the issue's last.
+func (d *deadRun) forget() error {
+	err := d.w.c.Run.Store.Forget(d.releaseCtx, d.rec.ID)
+	if d.claim != nil && !d.shared {
+		err = errors.Join(err, d.claim.Release(d.releaseCtx))
+	}
+	return err
 }
 
 // resume does the run's remaining stages.

@@ -317,7 +317,7 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 	f.clean()
 }
 
-// A run that died before it had counted the earlier ones does not reduce their counts.
+// A run that died before it had counted the earlier ones does not change their counts.
 func TestDeathBeforeTheCount(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
@@ -325,7 +325,7 @@ func TestDeathBeforeTheCount(t *testing.T) {
 	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: -1}
 	f.issue("a")
 	f.one()
-	for n := 2; n <= 3; n++ {
+	for range 2 {
 		if m, died := f.dieAt(1, true); !died || m.stage != journal.StageClaim {
 			t.Fatalf("died %v at %s", died, m.stage)
 		}
@@ -334,14 +334,42 @@ func TestDeathBeforeTheCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		claims, err := f.Config.Run.Repo.Claims(t.Context())
-		if r := claims["a"].Record; err != nil || r.Attempts != 1 || r.Failures != n || r.Spend.CostUSD != 1 {
+		if r := claims["a"].Record; err != nil || r.Attempts != 1 || r.Failures != 1 || r.Spend.CostUSD != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	if r := f.one(); r.Attempt != 2 || r.Earlier.Failures != 3 || r.Earlier.Spent.CostUSD != 1 {
+	if r := f.one(); r.Attempt != 2 || r.Earlier.Failures != 1 || r.Earlier.Spent.CostUSD != 1 {
 		t.Errorf("attempt %d, earlier %+v", r.Attempt, r.Earlier)
 	}
 	f.clean()
+}
+
+// A run that died while it waited for the claim of another one, which has succeeded, is not the issue's last run.
+func TestDeathWithoutTheClaim(t *testing.T) {
+	t.Parallel()
+	for name, remote := range map[string]bool{"local": false, "remote": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			if remote {
+				f.withRemote()
+			}
+			f.issue("a")
+			f.onStage(journal.StageVerify, func(r journal.Record) {
+				waiting := journal.Record{Run: r.Run, State: journal.State{Stage: journal.StageClaim, PID: deadPID}}
+				waiting.ID, waiting.Started, waiting.Hash = journal.NewID(time.Now()), time.Now(), ""
+				f.save(waiting)
+			})
+			first := f.one()
+			if _, err := f.pool().Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if runs := f.runs("a"); len(runs) != 1 || runs[0].ID != first.ID || runs[0].Verdict.Outcome != journal.Succeeded {
+				t.Errorf("%+v", runs)
+			}
+			f.clean()
+		})
+	}
 }
 
 // Recover returns the runs that were cut off, in addition to those that have ended normally.
