@@ -46,3 +46,20 @@ func TestMergeLeavesOutWhatTheBaseHasLost(t *testing.T) {
 		})
 	}
 }
+
+// Merge commits on what the base has lost are for a person at once: more attempts of the agent would meet the same conflict.
+func TestLostBaseBelowMergeIsHandedOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; git switch -qc side; echo s > s; git add s; git commit -qm side; git switch -q ralph/a
+		echo m > m; git add m; git commit -qm m; git merge -q --no-ff --no-edit side`+done)
+	f.Config.Run.Publish = journal.PublishMerge
+	f.write("unwanted", "x\n")
+	f.commit("unwanted")
+	f.issue("a")
+	f.onStage(journal.StageVerify, func(journal.Record) { f.git(f.repo, "reset", "-q", "--hard", "HEAD~1") })
+	if r := f.one(); !r.Verdict.Final || r.Verdict.Reason.Code != journal.ReasonConflict || len(r.Facts.Solve) != 1 ||
+		!strings.HasSuffix(r.Verdict.Reason.Detail, strings.TrimPrefix(r.Facts.Solve[0], "git ")) || !strings.Contains(f.text("a"), r.Facts.Solve[0]) {
+		t.Errorf("%+v, %q\n%s", r.Verdict, r.Facts.Solve, f.text("a"))
+	}
+	f.clean()
+}

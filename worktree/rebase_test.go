@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/worktree/merge"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
@@ -109,9 +110,16 @@ func TestRebaseOfAMergeRefusesALostCommit(t *testing.T) {
 	f.sh(tree.Dir(), "sh", "-c", sideMerge)
 	f.imported(tree)
 	f.git("reset", "-q", "--hard", "HEAD~1")
-	if _, err := tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rebase --rebase-merges --onto main") {
-		t.Errorf("rebased: %v", err)
+	_, err := tree.Rebase(t.Context(), f.base())
+	how, _ := errors.AsType[*merge.ConflictError](err)
+	if !errors.Is(err, ErrConflict) || how == nil || !how.Hopeless || !strings.HasSuffix(err.Error(), "git -C "+f.dir+" "+how.Commands[0]) {
+		t.Fatalf("rebased: %v", err)
 	}
+	f.sh(f.dir, "sh", "-c", "git "+how.Commands[0])
+	if f.git("log", "--oneline", "ralph/k", "--", "unwanted") != "" {
+		t.Error("the command brings back what the base has lost")
+	}
+	f.git("switch", "-q", "main")
 	f.remove(tree)
 }
 

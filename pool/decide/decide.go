@@ -37,7 +37,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged
+		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonConflict && f.Hopeless
 		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
 		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
 		if !v.Final {

@@ -268,6 +268,10 @@ func decideCases() []decideCase {
 		},
 		{"conflict", journal.Facts{End: loop.EndDone, Commits: 1, Conflict: "CONFLICT a.txt"}, counted(again(journal.Failed, journal.ReasonConflict, "CONFLICT a.txt"))},
 		{
+			"conflict that no attempt solves", journal.Facts{End: loop.EndDone, Commits: 1, Conflict: "c", Hopeless: true},
+			final(counted(want(journal.Failed, journal.ReasonConflict, "c"))),
+		},
+		{
 			"publication failed", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultOther, Text: "x"}, Tries: 1},
 			again(journal.Failed, journal.ReasonPublish, "x"),
 		},

@@ -56,6 +56,8 @@ type Facts struct {
 	ReviewSpend ReviewSpend   `json:"review_spend,omitzero"`
 	Policy      []string      `json:"policy,omitempty"`   // violations of the policy
 	Conflict    string        `json:"conflict,omitempty"` // the commits no longer apply to the base
+	Solve       []string      `json:"solve,omitempty"`    // git commands by which a person solves the conflict
+	Hopeless    bool          `json:"hopeless,omitempty"` // no later attempt can solve the conflict
 	Publish     *Fault        `json:"publish,omitempty"`  // why the commits could not be published
 	Tries       int           `json:"publish_tries,omitempty"`
 	Done        bool          `json:"done,omitempty"`     // publishing is complete

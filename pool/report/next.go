@@ -78,6 +78,22 @@ func next(in Input, r journal.Record) string {
 	return nextThere(in.Steps, r)
 }
 
+// SolveCommands returns the commands by which a person solves the run's conflict with the base, on this branch.
+func SolveCommands(r journal.Record, branch string) []string {
+	if len(r.Facts.Solve) > 0 {
+		return r.Facts.Solve
+	}
+	return []string{GitCommand("rebase", r.Base) + " " + git.Quote(branch)}
+}
+
+func solve(r journal.Record) string {
+	var commands []string
+	for _, c := range SolveCommands(r, r.Branch) {
+		commands = append(commands, tracker.Code(c))
+	}
+	return strings.Join(commands, " and ")
+}
+
 // nextHere returns the next step for a reader in the repository.
 func nextHere(h Hints, r journal.Record) string {
 	v, key := r.Verdict, r.Key
@@ -130,8 +146,7 @@ func nextHere(h Hints, r journal.Record) string {
 			"it continues from the commits so far.",
 			tracker.Code(r.Base), again)
 	case v.Final && v.Reason.Code == journal.ReasonConflict:
-		return fmt.Sprintf("solve the conflict after %s; then %s and %s.",
-			tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
+		return fmt.Sprintf("solve the conflict after %s; then %s and %s.", solve(r),
 			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))
 	case v.Final && v.Reason.Code == journal.ReasonPublish && r.Settings.Publish == journal.PublishMerge:
 		return fmt.Sprintf("fix what prevents publishing; then %s.", typed(h.Merge, key, "merge the branch"))
@@ -176,6 +191,10 @@ func nextThere(s Steps, r journal.Record) string {
 	if v.Outcome == journal.Interrupted {
 		return fmt.Sprintf("%s. Somebody with access to machine %s has to find out why; then %s.",
 			died(r), tracker.QuoteLine(r.Host, line), again)
+	}
+	if v.Reason.Code == journal.ReasonConflict && r.Facts.Hopeless {
+		return fmt.Sprintf("somebody with access to machine %s has to solve the conflict after %s, and to merge the branch.",
+			tracker.QuoteLine(r.Host, line), solve(r))
 	}
 	if unstarted(r) {
 		return fmt.Sprintf("%s. Somebody with access to machine %s has to fix it; then %s.",

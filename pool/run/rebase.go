@@ -6,6 +6,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
 // rebase takes the merge lock and rebases the commits onto the base's present tip. If that changes anything, it examines the checks
@@ -25,6 +26,12 @@ func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State,
 	tip, err := x.space.Tree.Rebase(ctx, base, s.BuiltOn)
 	if errors.Is(err, worktree.ErrConflict) {
 		s.Facts.Conflict = err.Error()
+		if how, ok := errors.AsType[*merge.ConflictError](err); ok {
+			s.Facts.Hopeless, s.Facts.Solve = how.Hopeless, nil
+			for _, args := range how.Commands {
+				s.Facts.Solve = append(s.Facts.Solve, "git "+args)
+			}
+		}
 		return s, nil
 	}
 	if err != nil {

@@ -32,10 +32,13 @@ func (o Options) Onto(
 		} else if lost != "" {
 			onto = "--onto " + onto + " " + git.Short(lost)
 		}
-		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
-			merge.ErrConflict, conflict.Paths, git.Quote(o.Top), onto, git.Quote(branch))
+		err = o.conflict("in "+conflict.Paths, "rebase "+onto+" "+git.Quote(branch))
 	}
 	return tip, renamed, err
+}
+
+func (o Options) conflict(where string, commands ...string) error {
+	return &merge.ConflictError{Text: merge.ErrConflict.Error() + " " + where, Top: o.Top, Commands: commands}
 }
 
 // lost returns a former base of which the tip has commits that the base lacks; "" if there is none.
@@ -54,9 +57,12 @@ func (o Options) mergeOnto(ctx context.Context, base record.Base, branch, tip st
 	if lost, err := o.lost(ctx, base, tip, former); err != nil {
 		return "", err
 	} else if lost != "" {
-		return "", fmt.Errorf("%w: %s no longer contains %s, on which %s with its merge commits is built; to solve it by hand: "+
-			"git -C %s rebase --rebase-merges --onto %s %s %s", merge.ErrConflict, base.Name, git.Short(lost), branch,
-			git.Quote(o.Top), git.Quote(base.Name), git.Short(lost), git.Quote(branch))
+		return "", &merge.ConflictError{
+			Text: fmt.Sprintf("%s: %s no longer contains %s, on which %s with its merge commits is built",
+				merge.ErrConflict, base.Name, git.Short(lost), branch),
+			Top: o.Top, Hopeless: true,
+			Commands: []string{fmt.Sprintf("rebase --rebase-merges --onto %s %s %s", git.Quote(base.Name), git.Short(lost), git.Quote(branch))},
+		}
 	}
 	inside, err := o.Git.Contains(ctx, tip, base.Commit)
 	if err != nil || inside {
@@ -67,9 +73,7 @@ func (o Options) mergeOnto(ctx context.Context, base record.Base, branch, tip st
 		return "", err
 	}
 	if names != "" {
-		top := git.Quote(o.Top)
-		return "", fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s",
-			merge.ErrConflict, names, top, git.Quote(branch), top, git.Quote(base.Name))
+		return "", o.conflict("in "+names, "switch "+git.Quote(branch), "merge "+git.Quote(base.Name))
 	}
 	g, err := o.Git.WithIdent(ctx)
 	if err != nil {

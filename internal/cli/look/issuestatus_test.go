@@ -48,10 +48,28 @@ func TestNextSteps(t *testing.T) {
 		{journal.GateFailed, "", "", []string{"ralph logs a", "ralph work a"}},
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
+		r.Verdict.Final = true
 		r.Verdict.Outcome, r.Verdict.Reason, r.Settings.Publish = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}, journal.PublishMerge
 		got := nextSteps(RunState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"}, tracker.Issue{Open: true})
 		if want := append([]string{"ralph diff a"}, c.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.outcome, got, want)
+		}
+	}
+}
+
+// The steps after a conflict are those that its reason names, once no attempt is left.
+func TestNextStepsOfConflict(t *testing.T) {
+	t.Parallel()
+	for final, want := range map[bool][]string{
+		true:  {"ralph diff a", "git rebase --rebase-merges --onto main 1234567 ralph/a", "git switch main", "ralph merge a"},
+		false: {"ralph diff a", "ralph logs a", "ralph work a"},
+	} {
+		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
+		r.Verdict = journal.Verdict{Outcome: journal.Failed, Final: final, Reason: journal.Reason{Code: journal.ReasonConflict}}
+		r.Facts.Solve = []string{"git rebase --rebase-merges --onto main 1234567 ralph/a"}
+		got := nextSteps(RunState{r, string(journal.Failed)}, worktree.Branch{Name: "ralph/a", Tip: "1234"}, tracker.Issue{Open: true})
+		if !slices.Equal(got, want) {
+			t.Errorf("final %t: got %q, want %q", final, got, want)
 		}
 	}
 }

@@ -228,9 +228,9 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 			"ralph retry --fresh "+s.Key+"  # if not; say in the issue what not to touch")
 	case why.Code == journal.ReasonPublish && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
-	case why.Code == journal.ReasonConflict && b.Name != "":
-		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // rebase leaves the user on that branch
-			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
+	case why.Code == journal.ReasonConflict && s.Verdict.Final && b.Name != "": // until then, the next attempt may solve it
+		next = append(next, report.SolveCommands(s.Record, b.Name)...) // they leave the user on that branch
+		return append(next, report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
 	}
 	return append(next, "ralph logs "+s.Key, again)
 }

@@ -116,7 +116,7 @@ func fullFacts() journal.Facts {
 			Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
 			Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}},
 		},
-		ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}}, Policy: []string{"p"}, Conflict: "c",
+		ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}}, Policy: []string{"p"}, Conflict: "c", Solve: []string{"s"}, Hopeless: true,
 		Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, CompletedAt: start(),
 	}
 }
