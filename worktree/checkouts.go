@@ -52,11 +52,11 @@ func (r *Repo) HeldBranches(ctx context.Context, prefix string) (map[string]*che
 	return checkout.OfUsers(r.git, refname.Branch(prefix), func() ([]checkout.Checkout, error) { return r.checkouts(ctx) })
 }
 
-// heldElsewhere fails with a [*checkout.HeldError] if a checkout other than the tree's own has the branch.
-func (t *Tree) heldElsewhere(ctx context.Context) error {
-	return checkout.Elsewhere(t.repo.git, refname.Branch(t.Spec().Branch), t.record().GitDir, func() ([]checkout.Checkout, error) {
-		return t.repo.checkouts(ctx)
-	})
+// guard guards the branch against checkouts other than the tree's own.
+func (t *Tree) guard(ctx context.Context) checkout.Guard {
+	s, list := t.Spec(), func() ([]checkout.Checkout, error) { return t.repo.checkouts(ctx) }
+	left := func(commit string) string { return t.repo.refNames.Left(s.Key, commit) }
+	return checkout.Guard{Git: t.repo.git, Ref: refname.Branch(s.Branch), Own: t.record().GitDir, Left: left, List: list}
 }
 
 // MoveBranch moves the branch to the last imported commit if an import had to leave it. It fails with a [*checkout.HeldError] while
@@ -68,7 +68,7 @@ func (t *Tree) MoveBranch(ctx context.Context) error {
 		if err != nil || s.Detached || refs.branch == "" || refs.work == "" || refs.branch == refs.work {
 			return err
 		}
-		if err := t.heldElsewhere(ctx); err != nil {
+		if err := t.guard(ctx).Check(); err != nil {
 			return err
 		}
 		if !refs.left {
@@ -82,6 +82,6 @@ func (t *Tree) MoveBranch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return t.repo.git.MoveRefs(ctx, edits...)
+		return t.guard(ctx).MoveRefs(ctx, edits...)
 	})
 }

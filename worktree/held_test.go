@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // operations are what a user does with a branch, in a checkout of it with two commits of its own, and how it ends.
@@ -152,5 +154,42 @@ func leaveMovedBranch(f *fixture, early bool) {
 	f.remove(tree)
 	if next := f.add("1", "third"); next.Start() != mine || f.ref("refs/ralph/old/1/"+got.Tip[:12]) != got.Tip {
 		f.Errorf("the next run starts at %s, want %s", next.Start(), mine)
+	}
+}
+
+// A rebase or bisection that begins while ralph moves the branch keeps the branch, which moves once the operation has ended.
+func TestOperationThatBeginsDuringTheMove(t *testing.T) {
+	t.Parallel()
+	for name, c := range operations {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.branchWith("1", "b", "1")
+			before := f.branchWith("1", "b", "2")
+			s := f.spec("1", "third")
+			s.Private = true
+			tree := f.addSpec(s)
+			guard, dir := tree.guard(t.Context()), filepath.Join(filepath.Dir(f.dir), "side")
+			if err := guard.Check(); err != nil {
+				t.Fatal(err)
+			}
+			f.git("worktree", "add", "-q", dir, "ralph/1")
+			_, _ = f.try(dir, "sh", "-c", c.begin)
+			tip := f.git("commit-tree", "-p", before, "-m", "three", before+"^{tree}")
+			if err := guard.MoveRefs(t.Context(), git.Edit{Ref: guard.Ref, New: tip, Old: before}, git.Edit{Ref: "refs/ralph/work/1", New: tip, Old: before}); err != nil {
+				t.Fatal(err)
+			}
+			if at, work := f.ref(guard.Ref), f.ref("refs/ralph/work/1"); at != before || work != tip {
+				t.Errorf("branch %s, work %s", at, work)
+			}
+			f.sh(dir, "sh", "-c", c.end)
+			f.git("worktree", "remove", "--force", dir)
+			if err := tree.MoveBranch(t.Context()); err != nil || f.ref(guard.Ref) != tip {
+				t.Errorf("branch %s, want %s: %v", f.ref(guard.Ref), tip, err)
+			}
+			if old := f.ref("refs/ralph/old"); old != "" {
+				t.Errorf("old tips %q", old)
+			}
+		})
 	}
 }

@@ -85,24 +85,6 @@ func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
 	return all, nil
 }
 
-// Elsewhere fails with a [*HeldError] if another checkout than the one with the git directory own has the branch. Usually no
-// file names the branch, and no git process is started: list is not called.
-func Elsewhere(g git.Runner, ref, own string, list func() ([]Checkout, error)) error {
-	theirs := func(gitDir string) bool {
-		return gitDir != own && mayHave(gitDir, func(have string) bool { return have == ref })
-	}
-	if g.PlainRefs() && !slices.ContainsFunc(append(linkedDirs(g), g.Common()), theirs) {
-		return nil
-	}
-	all, err := list()
-	for _, c := range all {
-		if (c.GitDir == "" || c.GitDir != own) && c.Has(ref) {
-			return c.Held(ref)
-		}
-	}
-	return err
-}
-
 // OfUsers returns the branches of this prefix, by full ref, that checkouts of the user's have. Usually there is none, and list is
 // not called.
 func OfUsers(g git.Runner, prefix string, list func() ([]Checkout, error)) (map[string]*HeldError, error) {
