@@ -116,6 +116,10 @@ type MeteredRequests struct {
 	UsedNothing    bool  // Answered, all requests have ended, and each was refused or reached no service: nothing was used
 	Unpriced       bool  // the prices of some models are unknown, so that the cost in Used lacks them
 	LargestRequest int64 // tokens of the largest request with its answer
+	// Refused: the service has refused a request because of a limit, an overload or the login, or has broken off an answer. LimitEnd
+	// is the end of the limit that it has stated; zero: none.
+	Refused  bool
+	LimitEnd time.Time
 }
 
 // Sandbox is the place where commands run. [sandboxes.Sandbox] describes Exec.
@@ -148,6 +152,9 @@ type Config struct {
 	// Price adds the cost to tokens that an agent reports without one, if the Meter saw no answer; nil: the cost stays unknown.
 	Price func(a agents.Agent, model string, u agents.Usage) agents.Usage
 	Meter Meter // nil: only usage reported by the agent counts
+	// Watched reports whether all requests of an agent pass the Meter, so that a refusal that it has not seen did not happen. Nil: of
+	// no agent.
+	Watched func(agents.Agent) bool
 	// Shares limit the usage of single agents in the run. After an agent has used up its share, Next selects another.
 	Shares map[agents.Choice]Budget
 	// Next returns the agent that continues after one that is unavailable or has used up its share (last has no Failure then);

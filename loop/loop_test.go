@@ -55,7 +55,7 @@ func (s scriptedAgent) Invocation(r agents.Request) (agents.Invocation, error) {
 
 func (s scriptedAgent) NewDecoder() agents.Decoder { return &lineDecoder{} }
 
-// lineDecoder is a decoder for lines: `say ID TEXT` a part of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error,
+// lineDecoder is a decoder for lines: `say ID TEXT` a part of a message, `use N` tokens, `cost USD`, `fail CLASS [UNIX]` a reported error,
 // `deny TOOL`, `tool TEXT`, `session ID`, and `total`: the tokens are those of the whole session.
 type lineDecoder struct {
 	report agents.Report
@@ -90,7 +90,9 @@ func (d *lineDecoder) Line(line []byte) []agents.Event {
 		d.report.Denied = append(d.report.Denied, agents.Denial{Tool: rest})
 		return []agents.Event{{Kind: agents.EventDenied, Name: rest}}
 	case "fail":
-		d.report.Failure = &agents.Failure{Class: agents.Class(rest), Message: "reported"}
+		class, end, _ := strings.Cut(rest, " ")
+		unix, _ := strconv.ParseInt(end, 10, 64)
+		d.report.Failure = &agents.Failure{Class: agents.Class(class), Message: "reported", ResetAt: agents.ResetTime(unix)}
 		return nil
 	}
 	d.report.Unknown++

@@ -69,6 +69,7 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 	if r.c.Meter != nil {
 		passed = r.c.Meter.Requests()
 	}
+	r.doubt(t, passed)
 	if !passed.Answered && spent.CostUSD == 0 && spent.Tokens() > 0 && r.c.Price != nil {
 		spent = r.c.Price(r.c.Agent, cmp.Or(report.Model, t.Model), spent)
 		t.estimated = spent.Estimated > 0

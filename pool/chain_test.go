@@ -79,7 +79,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
 	now := time.Now().Truncate(time.Second)
-	a, b, c := newQuotaAgent("a", 1, now.Add(3*time.Hour)), newQuotaAgent("b", 1, now.Add(time.Hour)), newQuotaAgent("c", 3, now.Add(2*time.Hour))
+	a, b, c := newQuotaAgent("a", 1, now.Add(30*time.Minute)), newQuotaAgent("b", 1, now.Add(10*time.Minute)), newQuotaAgent("c", 3, now.Add(20*time.Minute))
 	f.Config.Run.Agent, f.Config.Run.Options = a, agents.Options{}
 	f.Config.Run.Fallback = agents.Chain{{Agent: b}, {Agent: c}}
 	f.Config.Run.MaxIterations, f.Config.Parallel = 4, 1
@@ -103,10 +103,10 @@ func TestChain(t *testing.T) {
 	if two.Verdict.Outcome != journal.AgentUnavailable || two.Agent != "c" || by(two) != "c c" || two.Verdict.Counted {
 		t.Errorf("two: %s by %s, begun by %s", two.Verdict.Outcome, by(two), two.Agent)
 	}
-	if s.Unavailable == nil || !s.ParkedUntil.Equal(now.Add(time.Hour)) {
+	if s.Unavailable == nil || !s.ParkedUntil.Equal(now.Add(10*time.Minute)) {
 		t.Errorf("unavailable %v, until %s", s.Unavailable, s.ParkedUntil)
 	}
-	want := []string{"b 1h0m0s", "c 2h0m0s", "a 3h0m0s"}
+	want := []string{"b 10m0s", "c 20m0s", "a 30m0s"}
 	parked := func(list []journal.Parked) (out []string) {
 		for _, p := range list {
 			out = append(out, fmt.Sprint(p.Agent, " ", p.Until.Sub(now)))
@@ -120,7 +120,7 @@ func TestChain(t *testing.T) {
 
 	// The next ralph process reads that from the journal, and tries none of them before its time.
 	f.Config = f.again()
-	if s := f.sweep(t.Context()); len(s.Runs) != 0 || s.Unavailable == nil || !s.ParkedUntil.Equal(now.Add(time.Hour)) || !slices.Equal(parked(s.Parked), want) {
+	if s := f.sweep(t.Context()); len(s.Runs) != 0 || s.Unavailable == nil || !s.ParkedUntil.Equal(now.Add(10*time.Minute)) || !slices.Equal(parked(s.Parked), want) {
 		t.Errorf("the next sweep: %+v", s)
 	}
 	// A run by another agent does not end the wait of these agents.

@@ -83,7 +83,8 @@ func TestLimitOfAnotherAgent(t *testing.T) {
 	}
 }
 
-var resetAt = time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
+// resetAt is within the hour that an agent's word is good for.
+var resetAt = time.Now().UTC().Truncate(time.Second).Add(50 * time.Minute)
 
 // limitedAgent is an agent whose service is over its rate limit.
 type limitedAgent struct {

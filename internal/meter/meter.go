@@ -83,6 +83,12 @@ func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
 	return u.Larger(begun), cmp.Or(string(a.startUsage.Model), string(a.finalUsage.Model), a.model), seen || first
 }
 
+// Finished reports whether the answer has stated its whole usage, which services do at its end.
+func (a *Answer) Finished() bool {
+	_, final := a.finalUsage.usage()
+	return final
+}
+
 // Terms are the facts besides model and tokens on which the price of an answer depends.
 type Terms struct {
 	HourWrites int64  // tokens written to the cache for one hour; included in CacheWrite
@@ -106,7 +112,7 @@ const BytesPerToken = 4
 // arrived. Otherwise the service may have gone on, or thought without saying it.
 func (a *Answer) Estimated(asked agents.Usage, complete bool) (u agents.Usage, model string) {
 	u, model, seen := a.Usage()
-	if _, final := a.finalUsage.usage(); final {
+	if a.Finished() {
 		return u, model
 	}
 	output := a.size / BytesPerToken

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/meter"
@@ -26,6 +27,8 @@ type exchange struct {
 	answer   *meter.Answer // nil: no answer yet
 	complete bool          // the service has ended the answer
 	failed   bool          // the service refused the request
+	refusal  *refusal      // how, if it did
+	last     []byte        // end of the answer so far
 	used     agents.Usage  // usage so far
 	unpriced bool          // a model with an unknown price has answered
 	sent     atomic.Bool   // the service may have the whole request
@@ -53,12 +56,16 @@ func (r *request) Read(p []byte) (int, error) {
 }
 
 // Answer wraps the answer's body to read the usage from it.
-func (x *exchange) Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser {
-	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
-	if x.limited != nil && (status == http.StatusTooManyRequests || status == overloaded) {
+func (x *exchange) Answer(in *http.Response) io.ReadCloser {
+	x.answer, x.failed = meter.New(in.Header.Get("Content-Type"), x.path), in.StatusCode/100 != 2
+	if x.failed {
+		x.refusal = &refusal{class: agents.StatusClass(int64(in.StatusCode)), header: in.Header.Clone()}
+		x.noteRefusal()
+	}
+	if x.limited != nil && (in.StatusCode == http.StatusTooManyRequests || in.StatusCode == overloaded) {
 		x.limited()
 	}
-	return &answer{body, x}
+	return &answer{in.Body, x}
 }
 
 // answer is the body of an answer.
@@ -75,8 +82,20 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (x *exchange) noteRefusal() {
+	if end, unavailable := x.refusal.limit(time.Now()); unavailable {
+		x.meter.noteRefusal(end)
+	}
+}
+
 // read takes the next piece of the answer.
 func (x *exchange) read(p []byte) {
+	if x.failed {
+		x.refusal.read(p)
+		x.noteRefusal() // before the agent can end because of it
+	} else if len(p) > 0 {
+		x.last = append(x.last[:0], p[max(0, len(p)-maxError):]...)
+	}
 	before := x.answer.Reads()
 	_, _ = x.answer.Write(p)
 	if x.answer.Reads() == before {
@@ -93,6 +112,9 @@ func (x *exchange) End() {
 	defer x.meter.account.End(x.need)
 	defer func() { x.meter.runBooking().end(x.used) }()
 	free := x.failed || x.answer == nil && !x.sent.Load()
+	if x.broken() {
+		x.meter.noteRefusal(time.Time{})
+	}
 	defer func() {
 		x.meter.noteAnswer(x.unpriced, !free || x.used != (agents.Usage{}))
 		x.meter.release(x.need)
@@ -109,6 +131,17 @@ func (x *exchange) End() {
 	if used, model := x.answer.Estimated(x.asked, x.complete); used != (agents.Usage{}) {
 		x.count(used, cmp.Or(model, x.model, x.meter.lastModel()), true)
 	}
+}
+
+// broken reports whether the service, and not the agent, has broken off the answer, or has not begun one.
+func (x *exchange) broken() bool {
+	switch {
+	case x.ctx.Err() != nil || x.failed:
+		return false
+	case x.answer == nil:
+		return true
+	}
+	return !x.answer.Finished() && (!x.complete || unavailable().Match(x.last))
 }
 
 // count counts the answer's usage so far, or its total if final: the model's name may follow the usage.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/meter"
@@ -237,6 +238,16 @@ func (m *Meter) noteAnswer(unpriced, served bool) {
 	defer m.mu.Unlock()
 	m.served = m.served || served
 	m.passed.Answered, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
+}
+
+// noteRefusal records that the service has refused a request, or broken off its answer, and the end of its limit; zero: not stated.
+func (m *Meter) noteRefusal(limitEnd time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed.Refused = true
+	if limitEnd.After(m.passed.LimitEnd) {
+		m.passed.LimitEnd = limitEnd
+	}
 }
 
 // Add adds usage of the run from elsewhere, for example of its reviewer, and the part of it that only an agent reports.

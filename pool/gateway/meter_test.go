@@ -34,8 +34,12 @@ func pass(t *testing.T, m *Meter, body string) {
 
 // answered lets the service answer a request, and the agent read it to the end.
 func answered(x egress.Exchange, status int, body string) {
-	_, _ = io.Copy(io.Discard, x.Answer(status, "application/json", io.NopCloser(strings.NewReader(body))))
+	_, _ = io.Copy(io.Discard, x.Answer(response(status, "application/json", strings.NewReader(body))))
 	x.End()
+}
+
+func response(status int, contentType string, body io.Reader) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(body)}
 }
 
 // ask makes a request that the meter admits.
@@ -134,17 +138,17 @@ func TestMeterPassed(t *testing.T) {
 		want loop.MeteredRequests
 	}{
 		{"nothing", func() {}, loop.MeteredRequests{}},
-		{"refused", func() { answered(ask(t, m), 401, "") }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
-		{"not reached", func() { ask(t, m).End() }, loop.MeteredRequests{Answered: true, UsedNothing: true}},
+		{"refused", func() { answered(ask(t, m), 401, "") }, loop.MeteredRequests{Answered: true, UsedNothing: true, Refused: true}},
+		{"not reached", func() { ask(t, m).End() }, loop.MeteredRequests{Answered: true, UsedNothing: true, Refused: true}},
 		{"cut off", func() {
 			x := ask(t, m)
 			_, _ = io.ReadAll(x.Request(io.NopCloser(strings.NewReader("{}"))))
 			x.End()
-		}, loop.MeteredRequests{Answered: true}},
+		}, loop.MeteredRequests{Answered: true, Refused: true}},
 		{"refused and answered", func() {
 			answered(ask(t, m), 429, "")
 			answered(ask(t, m), 200, said("claude-haiku-4-5", 0, 0))
-		}, loop.MeteredRequests{Answered: true}},
+		}, loop.MeteredRequests{Answered: true, Refused: true}},
 		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.MeteredRequests{Answered: true, LargestRequest: 6}},
 		{"two models", func() {
 			pass(t, m, said("no-such-model", 3, 1))
@@ -212,14 +216,14 @@ func TestMeterEstimates(t *testing.T) {
 		{"nobody waits", true, nil, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the connection breaks", false, nil, agents.Usage{Input: input, Estimated: input}},
 		{"nobody reads the answer", true, func(x egress.Exchange) {
-			_, _ = x.Answer(200, "text/event-stream", io.NopCloser(strings.NewReader("data: x\n"))).Read(make([]byte, 4))
+			_, _ = x.Answer(response(200, "text/event-stream", strings.NewReader("data: x\n"))).Read(make([]byte, 4))
 		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the answer breaks", false, func(x egress.Exchange) {
 			broken := io.MultiReader(strings.NewReader("data: x\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
-			_, _ = io.Copy(io.Discard, x.Answer(200, "text/event-stream", io.NopCloser(broken)))
+			_, _ = io.Copy(io.Discard, x.Answer(response(200, "text/event-stream", broken)))
 		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the service refuses", true, func(x egress.Exchange) {
-			x.Answer(529, "", http.NoBody)
+			x.Answer(response(529, "", http.NoBody))
 		}, agents.Usage{}},
 	} {
 		m := NewMeter(Network{Prices: own}, "r")

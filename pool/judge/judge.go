@@ -41,6 +41,7 @@ type Work struct {
 	Budget    loop.Budget                    // of the whole run
 	Estimate  func(agents.Agent) loop.Budget // see loop.Config
 	Price     func(agents.Agent, string, agents.Usage) agents.Usage
+	Watched   func(agents.Agent) bool // see loop.Config
 	Interrupt <-chan struct{}
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
@@ -183,7 +184,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Prompt: prompt.Prompt{Inline: j.Spaces.Secrets.Clean(promptFor(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
-		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.Remaining(f.Usage), Estimate: w.Estimate, Price: w.Price,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.Remaining(f.Usage), Estimate: w.Estimate, Price: w.Price, Watched: w.Watched,
 		Meter: space.Meter, Interrupt: w.Interrupt,
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {

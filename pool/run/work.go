@@ -155,7 +155,8 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Verify:    func(ctx context.Context) string { return x.verifyWork(ctx, s) },
 		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Sandbox.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.spend.Remaining(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
+		Timers: timers, Budget: x.spend.Remaining(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced,
+		Meter: x.space.Meter, Watched: x.c.Watched,
 		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Observe: func(e loop.Event) {
@@ -221,7 +222,7 @@ func (x *execution) review(ctx context.Context, s *journal.State) (advice string
 	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Remaining(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
-		Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Watched: x.c.Watched, Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.storeUsage(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
 }

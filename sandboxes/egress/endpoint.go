@@ -55,9 +55,9 @@ type Exchange interface {
 	// Request wraps the request's body; the service gets the returned one. It is called at most once. The body may be read
 	// during calls of other methods.
 	Request(body io.ReadCloser) io.ReadCloser
-	// Answer wraps the answer's body, which is read as it arrives. It is called at most once, and not for an answer that the
-	// sandbox does not get.
-	Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser
+	// Answer returns the body that the sandbox gets for the service's answer; it is read as it arrives. Answer is called at most
+	// once, and not for an answer that the sandbox does not get.
+	Answer(in *http.Response) io.ReadCloser
 	// End is called once, after everything else.
 	End()
 }
@@ -184,7 +184,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		return
 	}
 	if exchange != nil {
-		in.Body = exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"), in.Body)
+		in.Body = exchange.Answer(in)
 	}
 	in.Header.Del("Set-Cookie") // would be a session of the credential's owner
 	in.Header.Del("Alt-Svc")

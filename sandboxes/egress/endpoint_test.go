@@ -187,9 +187,9 @@ func (x exchange) Request(body io.ReadCloser) io.ReadCloser {
 	return copied{io.TeeReader(body, x.sent), body}
 }
 
-func (x exchange) Answer(status int, contentType string, body io.ReadCloser) io.ReadCloser {
-	x.answer(status, contentType)
-	return copied{io.TeeReader(body, x.told), body}
+func (x exchange) Answer(in *http.Response) io.ReadCloser {
+	x.answer(in.StatusCode, in.Header.Get("Content-Type"))
+	return copied{io.TeeReader(in.Body, x.told), in.Body}
 }
 
 func (x exchange) End() { x.end <- true }

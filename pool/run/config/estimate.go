@@ -33,11 +33,14 @@ func (c Config) Estimated() loop.Budget {
 
 // EstimateOf is Estimated for one agent. It is zero if ralph measures the agent's usage itself.
 func (c Config) EstimateOf(a agents.Agent) loop.Budget {
-	if gateway.Counts(a, c.Sandboxes.Capabilities()) {
+	if c.Watched(a) {
 		return loop.Budget{}
 	}
 	return c.Estimated()
 }
+
+// Watched reports whether all requests of the agent to its service pass through ralph.
+func (c Config) Watched(a agents.Agent) bool { return gateway.Counts(a, c.Sandboxes.Capabilities()) }
 
 // LargestEstimate returns the largest estimate of any agent that may work an issue.
 func (c Config) LargestEstimate() (most loop.Budget) {
@@ -101,5 +104,5 @@ func (c Config) trusted() agents.Chain {
 	if c.Review.Agent != nil {
 		all = append(all, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options})
 	}
-	return slices.DeleteFunc(all, func(l agents.Link) bool { return gateway.Counts(l.Agent, c.Sandboxes.Capabilities()) })
+	return slices.DeleteFunc(all, func(l agents.Link) bool { return c.Watched(l.Agent) })
 }
