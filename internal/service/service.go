@@ -256,11 +256,20 @@ func (s *Service) Draining() bool {
 }
 
 // Ready reports whether every project was tried once, and the service is neither shutting down nor cut off from its database.
-func (s *Service) Ready() bool {
-	if s.Draining() || s.lastBalance.Load() == 0 {
-		return false
+func (s *Service) Ready() bool { return s.NotReady() == "" }
+
+// NotReady returns why the service is not ready, or "".
+func (s *Service) NotReady() string {
+	list := s.list()
+	switch {
+	case s.Draining():
+		return "draining"
+	case s.lastBalance.Load() == 0, slices.ContainsFunc(list, func(p *project) bool { return !p.wasTried() }):
+		return "starting"
+	case slices.ContainsFunc(list, (*project).isDatabaseLost):
+		return "database unavailable"
 	}
-	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() || p.isDatabaseLost() })
+	return ""
 }
 
 // stalled is the time without a balance after which the service counts as dead.

@@ -152,8 +152,8 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || st.Problem != "the database is unavailable" {
 		t.Errorf("%+v", st)
 	}
-	if s.Ready() || !s.Alive() {
-		t.Errorf("away: ready %t, alive %t", s.Ready(), s.Alive())
+	if why := s.NotReady(); s.Ready() || !s.Alive() || why != "database unavailable" {
+		t.Errorf("away: ready %t, %q, alive %t", s.Ready(), why, s.Alive())
 	}
 	away.Store(false)
 	until(t, s, "p", func(st service.Status) bool { return st.Problem == "" })
@@ -372,8 +372,8 @@ func TestDrain(t *testing.T) {
 	s, w := start(t, 0, p)
 	w.Until(t, "p", journal.EventStarted, 1)
 	s.Drain()
-	if s.Ready() {
-		t.Error("a service that drains is ready")
+	if why := s.NotReady(); s.Ready() || why != "draining" {
+		t.Errorf("a service that drains is ready: %q", why)
 	}
 	p.Go()
 	s.Wait()

@@ -62,5 +62,9 @@ func TestNothingIsAskedOfAnEndingService(t *testing.T) {
 	if err := s.service.Fix(t.Context(), "shop", "task-1", "a person", "more"); !errors.Is(err, service.ErrDraining) {
 		t.Errorf("fix: %v", err)
 	}
+	res := s.do(http.MethodGet, "/readyz")
+	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusServiceUnavailable || string(text) != "draining\n" {
+		t.Errorf("readyz: %s: %s, %v", res.Status, text, err)
+	}
 	p.Go()
 }

@@ -143,8 +143,8 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 func New(c Config) http.Handler {
 	c.Streams, c.WriteTime = cmp.Or(c.Streams, 200), cmp.Or(c.WriteTime, 10*time.Second)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Alive()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Ready()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[bool]string{false: "no"}[c.Service.Alive()]) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.NotReady()) })
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics.handler(c.Service, !c.MetricsOnly))
 	}
@@ -174,9 +174,9 @@ func New(c Config) http.Handler {
 }
 
 // answer responds to a health check. The response contains nothing else, so that it needs no token.
-func answer(w http.ResponseWriter, ok bool) {
-	if !ok {
-		http.Error(w, "no", http.StatusServiceUnavailable)
+func answer(w http.ResponseWriter, fault string) {
+	if fault != "" {
+		http.Error(w, fault, http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = w.Write([]byte("ok\n"))
