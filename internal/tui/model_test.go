@@ -258,7 +258,7 @@ func TestScroll(t *testing.T) {
 func TestElapsed(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m01s", 3600 * time.Second: "1h00m", 47 * time.Hour: "47h00m", 100 * time.Hour: "4d04h",
+		-time.Second: "0s", 59 * time.Second: "59s", 43900 * time.Millisecond: "44s", 61 * time.Second: "1m01s", 3600 * time.Second: "1h00m", 47 * time.Hour: "47h00m", 100 * time.Hour: "4d04h",
 	} {
 		if got := elapsed(d); got != want {
 			t.Errorf("elapsed(%s) = %q, want %q", d, got, want)

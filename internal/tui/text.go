@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 const (
@@ -84,7 +85,7 @@ func wrapLog(s string, n int) []string {
 
 // elapsed formats a duration in at most six characters.
 func elapsed(d time.Duration) string {
-	d = max(d, 0)
+	d = report.Rounded(max(d.Round(time.Second), 0))
 	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
 	switch {
 	case h >= 48:

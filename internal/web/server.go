@@ -143,7 +143,9 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 func New(c Config) http.Handler {
 	c.Streams, c.WriteTime = cmp.Or(c.Streams, 200), cmp.Or(c.WriteTime, 10*time.Second)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[bool]string{false: "no"}[c.Service.Alive()]) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, map[bool]string{false: "no"}[c.Service.Alive()])
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.NotReady()) })
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics.handler(c.Service, !c.MetricsOnly))

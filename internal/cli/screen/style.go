@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/plural"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // Style is an SGR parameter of terminals.
@@ -54,12 +55,10 @@ func Age(d time.Duration) string {
 	switch d = max(0, d); { // a clock may have been set back
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return d.Round(time.Second).String()
+	case d < time.Hour-time.Second/2:
+		return report.Rounded(d).String()
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		return strings.TrimSuffix(report.Rounded(d).String(), "0s")
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

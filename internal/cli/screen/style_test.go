@@ -57,6 +57,7 @@ func TestShortenAndAge(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1500 * time.Microsecond: "2ms", 1250 * time.Millisecond: "1.3s", 90 * time.Second: "1m30s", -90 * time.Second: "0s",
 		2*time.Hour + 5*time.Minute + 7*time.Second: "2h5m", 72 * time.Hour: "3d", 0: "0s",
+		43900 * time.Millisecond: "44s", time.Hour - time.Millisecond: "1h0m",
 	} {
 		if got := Age(d); got != want {
 			t.Errorf("age(%v) = %q, want %q", d, got, want)

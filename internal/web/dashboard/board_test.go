@@ -248,3 +248,16 @@ func TestBoardUnreadable(t *testing.T) {
 		}
 	})
 }
+
+// Durations are rounded, not cut: all places show the same one.
+func TestDurationsAreRounded(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 1260 * time.Millisecond: "1.3 s", 43900 * time.Millisecond: "44 s", 59600 * time.Millisecond: "1 min 00 s",
+		time.Hour - time.Millisecond: "1 h 00 min",
+	} {
+		if got := dashboard.Took(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}

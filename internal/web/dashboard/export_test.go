@@ -81,3 +81,6 @@ func Chart(n int, list []journal.Total, days int, today int64) (said, last strin
 
 // Money formats a cost.
 func Money(u agents.Usage) string { return money(u) }
+
+// Took formats a duration.
+func Took(d time.Duration) string { return formatDuration(d) }

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -93,8 +94,8 @@ func link(s string) string {
 }
 
 func formatDuration(d time.Duration) string {
-	switch {
-	case d < 0:
+	switch d = report.Rounded(d); {
+	case d == 0:
 		return "0 s"
 	case d < 10*time.Second:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
