@@ -266,6 +266,21 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
+// Long lines above the view break between words. A long word is left for the terminal to wrap, so that it can be copied.
+func TestLinesAboveBreakBetweenWords(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"one two three":                          "one two three",
+		"one two three four five six":            "one two three|four five six",
+		"see https://example.com/a/long/address": "see https://example.com/a/long/address",
+		"seven " + strings.Repeat("x", 60):       "seven|" + strings.Repeat("x", 16) + "|" + strings.Repeat("x", 16) + "|" + strings.Repeat("x", 16) + "|" + strings.Repeat("x", 12),
+	} {
+		if got := strings.Join(rowsOf(line, 16), "|"); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // FuzzHostile: whatever issues and agents write, no line is wider than the terminal, and the terminal acts on nothing in it.
 func FuzzHostile(f *testing.F) {
 	f.Add("\x1b[2J\x1b]0;t\x07", "日本語 👩\u200d💻 e\u0301\u0301\u0301\u0301\u0301", 40, 10)

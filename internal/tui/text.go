@@ -61,9 +61,6 @@ func right(s string, n int) string {
 	return strings.Repeat(" ", max(0, n-width(s))) + s
 }
 
-// wrap splits a line into lines of at most n columns.
-func wrap(s string, n int) []string { return strings.Split(ansi.HardwrapWc(s, max(n, 1), true), "\n") }
-
 // stamp is the width of the time at the start of a log line.
 const stamp = len("15:04:05  ")
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -243,8 +244,7 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 // rowsMax is the maximum number of terminal rows of a line printed above the view. The view leaves that many rows free.
 const rowsMax = 3
 
-// cut splits text into parts that are printed in one step. Long lines are left for the terminal to wrap, except very long
-// ones and those about whose width terminals disagree.
+// cut splits text into parts that are printed in one step.
 func (v *View) cut(text string) (parts []above) {
 	if text == "" {
 		return nil
@@ -254,16 +254,22 @@ func (v *View) cut(text string) (parts []above) {
 		columns = 80
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		n := width(line)
-		if n > columns && (n > rowsMax*columns || n != utf8.RuneCountInString(ansi.Strip(line))) {
-			for _, part := range wrap(line, columns) {
-				parts = append(parts, above(part))
-			}
-			continue
+		for _, row := range rowsOf(line, columns) {
+			parts = append(parts, above(row))
 		}
-		parts = append(parts, above(line))
 	}
 	return parts
+}
+
+// rowsOf splits a long line between words. A line with a word that is too long is left for the terminal to wrap, so that it
+// can be copied in one piece, except very long lines and those about whose width terminals disagree.
+func rowsOf(line string, columns int) []string {
+	n := width(line)
+	long := slices.ContainsFunc(strings.Fields(line), func(word string) bool { return width(word) > columns })
+	if n <= columns || long && n <= rowsMax*columns && n == utf8.RuneCountInString(ansi.Strip(line)) {
+		return []string{line}
+	}
+	return strings.Split(ansi.WrapWc(line, columns, ""), "\n")
 }
 
 // readKeys sends keys to the program until stop is called, which also restores the terminal's mode.
