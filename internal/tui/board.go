@@ -34,6 +34,7 @@ type board struct {
 	succeeded int
 	ended     int // includes succeeded
 	spent     agents.Usage
+	away      time.Time // when the runs could be read last; zero: they can be read
 }
 
 // event updates the board. text is the event's log entry; empty: it has none.

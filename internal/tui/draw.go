@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ralph-pool/ralph/agents"
 )
@@ -94,6 +96,9 @@ func (m model) rule(text, end string) string {
 func (m model) head() string {
 	b := m.board
 	parts := []string{fmt.Sprintf("%d working", len(b.rows))}
+	if !b.away.IsZero() {
+		parts[0] = m.paint.bad.Render(fmt.Sprintf("%d working at %s", len(b.rows), b.away.Local().Format(time.TimeOnly)))
+	}
 	if b.succeeded > 0 {
 		parts = append(parts, m.paint.good.Render(fmt.Sprintf("%d succeeded", b.succeeded)))
 	}
@@ -154,7 +159,12 @@ func (m model) phase(r row) string {
 	return r.phase
 }
 
-func (m model) elapsed(r row) string { return elapsed(m.now.Sub(r.started)) }
+func (m model) elapsed(r row) string {
+	if away := m.board.away; !away.IsZero() {
+		return elapsed(away.Sub(r.started))
+	}
+	return elapsed(m.now.Sub(r.started))
+}
 
 func (m model) cost(r row) string {
 	if r.used == (agents.Usage{}) {
@@ -211,6 +221,9 @@ func (m model) line(r row, g grid) string {
 		cells = append(cells, m.paint.faint.Render(cut(plain(r.last), g.last)))
 	}
 	line := strings.Join(cells, "  ")
+	if !m.board.away.IsZero() {
+		line = m.paint.faint.Render(ansi.Strip(line))
+	}
 	if width(line) > m.columns() {
 		line = cut(line, m.columns())
 	}

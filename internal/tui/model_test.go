@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +264,27 @@ func TestElapsed(t *testing.T) {
 		if got := elapsed(d); got != want {
 			t.Errorf("elapsed(%s) = %q, want %q", d, got, want)
 		}
+	}
+}
+
+// While the runs cannot be read, the view says of which time its rows are, and their clocks stand still.
+func TestRowsOfALostServiceAreOld(t *testing.T) {
+	t.Parallel()
+	v := newViewer(t, 80, 24)
+	v.event("aaaa", journal.Event{Kind: journal.EventStarted})
+	v.frame(5 * time.Second)
+	v.board.away = v.now
+	v.frame(time.Hour)
+	v.shows("1 working at "+v.board.away.Local().Format(time.TimeOnly), true)
+	row := func(clock string) bool { return regexp.MustCompile(`aaaa .* ` + clock).MatchString(v.m.View().Content) }
+	if !row("5s") {
+		t.Errorf("the clock of the row goes on\n%s", v.m.View().Content)
+	}
+	v.board.away = time.Time{}
+	v.frame(0)
+	v.shows("1 working", true)
+	if !row("1h00m") {
+		t.Errorf("the clock of the row stands still\n%s", v.m.View().Content)
 	}
 }
 

@@ -87,6 +87,16 @@ func (v *View) Event(project string, e journal.Event, text string) {
 	v.changed = true
 }
 
+// Away says since when the runs cannot be read, so that the view marks its rows as old; a zero time: they can be read again.
+func (v *View) Away(since time.Time) {
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.board.away, v.changed = since, true
+}
+
 // Write prints whole lines above the view. While the view is suspended it writes directly to the terminal.
 func (v *View) Write(b []byte) (int, error) {
 	v.mu.Lock()

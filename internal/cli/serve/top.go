@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -180,8 +181,10 @@ func (t *top) event(e attach.Event) {
 // away reports that the connection to the runs is lost, or is back.
 func (t *top) away(err error) {
 	if err != nil {
+		t.screen.Away(time.Now())
 		t.UI.Warn(fmt.Sprintf("%v; trying again", err))
 		return
 	}
+	t.screen.Away(time.Time{})
 	t.UI.Note("connected again")
 }
