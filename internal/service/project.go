@@ -36,6 +36,8 @@ type Status struct {
 	Problem    string // one line about the configuration, the current sweep or the last one; empty: no problem
 	Works      bool   // the backlog can be worked: the only problem, if there is one, is that the latest configuration was refused
 	Parallel   int
+	Shared     int  // maximum number of concurrent issues of all projects; 0: unlimited
+	Starved    bool // a sweep is active, but other projects have all of the shared slots
 	Poll       time.Duration
 	Running    []pool.Running   // runs of this process
 	Elsewhere  []journal.Record // recent runs of other processes
@@ -69,6 +71,7 @@ type project struct {
 	paused        bool                                 // guarded by mu
 	tried         bool                                 // guarded by mu
 	slots         int                                  // guarded by mu; see share
+	starved       bool                                 // guarded by mu; the last balance gave no slot
 	waited        int                                  // guarded by mu; see demand
 	configProblem string                               // guarded by mu; problem of the configuration
 	problem       string                               // guarded by mu; problem of the last sweep
@@ -348,11 +351,11 @@ func (p *project) sleep(ctx context.Context, wait time.Duration) {
 }
 
 func (p *project) status() Status {
-	draining := p.s.Draining()
+	draining, shared := p.s.Draining(), p.s.sharedSlots()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{
-		Name: p.name, Repo: p.setup.Repo, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
+		Name: p.name, Repo: p.setup.Repo, Parallel: p.setup.Parallel, Shared: shared, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
 	}
 	if p.parts != nil {
 		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.remoteRuns
@@ -380,7 +383,7 @@ func (p *project) status() Status {
 	case p.paused:
 		s.State = Paused
 	case p.sweeping:
-		s.State = Working
+		s.State, s.Starved = Working, p.starved && len(s.Running) == 0
 	default:
 		s.State = Waiting
 	}

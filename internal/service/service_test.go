@@ -423,3 +423,21 @@ func TestWakeAtTheEndOfASweep(t *testing.T) {
 		t.Error("no second sweep within a minute")
 	}
 }
+
+// A project that gets none of the shared slots says so, and how many there are.
+func TestWaitForASlotIsShown(t *testing.T) {
+	t.Parallel()
+	busy, other := servicetest.New(t, "busy", 1), servicetest.New(t, "other", 1)
+	busy.Wait()
+	other.Wait()
+	s, w := start(t, 1, busy, other)
+	first := w.Until(t, "", journal.EventStarted, 1).Pool
+	second := map[string]string{"busy": "other", "other": "busy"}[first]
+	until(t, s, second, func(st service.Status) bool { return st.Starved && st.Shared == 1 && len(st.Running) == 0 })
+	if st, err := s.Status(first); err != nil || st.Starved {
+		t.Errorf("%+v, %v", st, err)
+	}
+	busy.Go()
+	other.Go()
+	w.Until(t, "", journal.EventEnded, 2)
+}

@@ -41,10 +41,18 @@ func (p *project) takeDemand(exact bool) demand {
 func (p *project) setSlots(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.starved = n == 0
 	if p.parts != nil && p.sweeping && p.slots != n {
 		p.slots = n
 		p.parts.Pool.SetParallel(n)
 	}
+}
+
+// sharedSlots returns the maximum number of concurrent issues of all projects, or 0.
+func (s *Service) sharedSlots() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 // share divides slots among projects: total slots, or each project's limit if total is 0. A free slot goes to the project with the

@@ -28,6 +28,8 @@ type projectBody struct {
 	State       string     `json:"state" enum:"starting,broken,paused,working,waiting,draining"`
 	Problem     string     `json:"problem,omitempty" doc:"The problem, in one line."`
 	Parallel    int        `json:"parallel"`
+	Shared      int        `json:"shared_parallel,omitempty" doc:"Maximum number of active issues of all projects; absent: unlimited."`
+	Starved     bool       `json:"waits_for_slot,omitempty" doc:"Other projects have all of these slots."`
 	PollSeconds float64    `json:"poll_seconds"`
 	Running     []runBody  `json:"running"`
 	Swept       *time.Time `json:"swept,omitempty" doc:"When the last sweep ended."`
@@ -176,7 +178,8 @@ func (a api) project(ctx context.Context, in *ofProject) (*body[projectBody], er
 
 func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
 	p := projectBody{
-		Name: s.Name, Repo: s.Repo, State: string(s.State), Problem: s.Problem, Parallel: s.Parallel, PollSeconds: s.Poll.Seconds(),
+		Name: s.Name, Repo: s.Repo, State: string(s.State), Problem: s.Problem, Parallel: s.Parallel,
+		Shared: s.Shared, Starved: s.Starved, PollSeconds: s.Poll.Seconds(),
 		Running: []runBody{}, Swept: timeOf(s.Swept), Next: timeOf(s.Next),
 	}
 	for _, r := range s.Elsewhere {

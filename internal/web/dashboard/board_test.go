@@ -261,3 +261,13 @@ func TestDurationsAreRounded(t *testing.T) {
 		}
 	}
 }
+
+// The overview shows the limit of all projects together, and which project waits for a slot.
+func TestSharedSlotsAreShown(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	f.status.Running, f.status.Elsewhere, f.status.Parallel, f.status.Shared, f.status.Starved = nil, nil, 4, 3, true
+	if _, body := get(t, site(t, f, live)+"/"); !strings.Contains(body, "<dd>0 of 4, at most 3 in all projects: waits for a slot</dd>") {
+		t.Errorf("got\n%s", body)
+	}
+}

@@ -152,7 +152,7 @@ func (p *Pages) digest(list ...service.Status) string {
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, p.Service.Refused(), p.Service.Draining())
 	for _, s := range list {
-		_, _ = fmt.Fprintf(sum, "%q %q %q %v\n", s.Name, s.Problem, s.State, ids(s))
+		_, _ = fmt.Fprintf(sum, "%q %q %q %t %v\n", s.Name, s.Problem, s.State, s.Starved, ids(s))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
