@@ -17,9 +17,10 @@ func TestSourceWithANulByte(t *testing.T) {
 			m.write(t, ".gitignore", ".ralph\n")
 			m.write(t, "calc.js", "one\ntwo\n")
 			m.write(t, "old.js", "one\x00\n")
+			m.write(t, "main.tf", "one\n")
 			m.commit(t)
 			m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
-			agent := m.program(t, "agent", `cat >/dev/null; printf 'one\n/*\0*/ evil()\nthree\n' >calc.js; printf 'P\0N\0G' >a.png; echo x >>old.js
+			agent := m.program(t, "agent", `cat >/dev/null; printf 'one\n/*\0*/ evil()\nthree\n' >calc.js; printf '\211P\0N\0G\377\1' >a.png; printf 'two\0\n' >main.tf; echo x >>old.js
 git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'
 `)
 			own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
@@ -27,15 +28,16 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 			if got.status != exit.OK || strings.Contains(got.stdout+got.stderr, "merged into") {
 				t.Fatalf("%+v", got)
 			}
-			const why = "the checks themselves have changed: calc.js: is binary now, so most programs do not show its text"
-			if got := m.run(t, nil, "show", "a"); !strings.Contains(got.stdout, why) || strings.Contains(got.stdout, "old.js: is") {
+			const is = ": is binary, so most programs do not show its text"
+			const why = "the checks themselves have changed: calc.js" + is + ", main.tf" + is
+			if got := m.run(t, nil, "show", "a"); !strings.Contains(got.stdout, why) || strings.Contains(got.stdout, "old.js: is") || strings.Contains(got.stdout, "a.png: is") {
 				t.Errorf("%+v", got)
 			}
 			if got := m.run(t, nil, "show", "a", "--json"); !strings.Contains(got.stdout, `{"path":"calc.js","insertions":2,"deletions":1}`) &&
 				!strings.Contains(strings.Join(strings.Fields(got.stdout), ""), `{"path":"calc.js","insertions":2,"deletions":1}`) {
 				t.Errorf("%+v", got)
 			}
-			if got := m.run(t, nil, "diff", "a"); !strings.Contains(got.stdout, "+/*\x00*/ evil()") || !strings.Contains(got.stderr, "calc.js") {
+			if got := m.run(t, nil, "diff", "a"); !strings.Contains(got.stdout, "+/*\x00*/ evil()") || !strings.Contains(got.stderr, "calc.js, main.tf, old.js;") {
 				t.Errorf("%+v", got)
 			}
 			if got := m.run(t, nil, "diff", "a", "--stat"); !strings.Contains(got.stderr, "calc.js") {

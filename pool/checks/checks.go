@@ -77,8 +77,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil {
 		return c, err
 	}
-	addGitlinks(c.files, out)
-	if err := addHidden(ctx, g, c.files, out); err != nil || !gated {
+	if err := addUnseen(ctx, g, c.files, gated, out); err != nil || !gated {
 		return c, err
 	}
 	var lines []string
@@ -201,25 +200,6 @@ func (w *Watcher) addTouched(ctx context.Context, l Examination, fork string, pa
 	return nil
 }
 
-// addHidden records the source files that git takes for data since their change: no reader of a diff sees what they run.
-func addHidden(ctx context.Context, g git.Runner, files []diff.File, out *journal.Watch) error {
-	var entries []diff.Entry
-	files = slices.DeleteFunc(slices.Clone(files), func(f diff.File) bool { return !f.New.Exists() || !ecosystem.IsSource(f.Path) })
-	for _, f := range files {
-		entries = append(entries, f.Old, f.New)
-	}
-	texts, err := diff.Texts(ctx, g, entries, textLimit())
-	if errors.Is(err, diff.ErrTooMuch) {
-		return nil // with a gate, compareNames records that
-	}
-	for _, f := range files {
-		if suite.IsBinary(texts[f.New.ID]) && !suite.IsBinary(texts[f.Old.ID]) && len(out.Findings) < maxListed {
-			out.Findings = append(out.Findings, f.Path+": is binary now, so most programs do not show its text")
-		}
-	}
-	return err
-}
-
 // compare records the changes of files that checks depend on, and returns the edits that undo them.
 func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, gate []string, out *journal.Watch) ([]diff.Edit, error) {
 	entries := make([]diff.Entry, 0, 2*len(files))
@@ -265,7 +245,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 
 // compareNames is compare by file names only. It returns the edits that undo the changes.
 func compareNames(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
-	out.Findings = append(out.Findings, "the change is too large to examine")
+	out.Findings = append(out.Findings, tooLarge)
 	for _, f := range files {
 		role, why := suite.RoleOf(f.Path, gate)
 		if before, reason := suite.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {

@@ -2,6 +2,7 @@ package finish
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -64,10 +65,12 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if !related {
 		a.UI.Note("%s and %s have no common history; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
 	}
-	if files, err := changed(ctx, p, w, related); err == nil {
-		if links := checks.Gitlinks(files); len(links) > 0 {
-			a.UI.Warn("submodules have other commits, whose changes are not in the diff: " + screen.CleanLine(strings.Join(links, ", ")))
-		}
+	unseen, err := unseen(ctx, p, w, spec, related)
+	if err != nil {
+		return err
+	}
+	if links := unseen.Submodules; len(links) > 0 {
+		a.UI.Warn("submodules have other commits, whose changes are not in the diff: " + screen.CleanLine(strings.Join(links, ", ")))
 	}
 	pager, env, err := throughPager(a, p.Top)
 	if err != nil {
@@ -75,12 +78,10 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	}
 	// Run no external diff and no textconv: the agent's .gitattributes could choose it.
 	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"})
-	if binary, err := differ.Binary(ctx, p.Repo.Git().WithDir(p.Top), spec); err == nil {
-		if hidden := slices.DeleteFunc(binary, func(file string) bool { return !ecosystem.IsSource(file) }); len(hidden) > 0 {
-			a.UI.Warn("git takes source code for data, because of its bytes: " + screen.CleanLine(strings.Join(hidden, ", ")) +
-				"; without --stat it is shown as text, like all other data")
-			argv = append(argv, "--text")
-		}
+	if len(unseen.Texts) > 0 {
+		a.UI.Warn("git takes text or programs for data, because of their bytes: " + screen.CleanLine(strings.Join(unseen.Texts, ", ")) +
+			"; without --stat they are shown as text, like all other data")
+		argv = append(argv, "--text")
 	}
 	if stat {
 		argv = append(argv, "--stat")
@@ -91,14 +92,25 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	return a.Foreground(env, append(argv, spec, "--")...)
 }
 
-// changed lists the files that the work changes.
-func changed(ctx context.Context, p *compose.Parts, w look.WorkData, related bool) ([]differ.File, error) {
-	from := w.Begin
+// unseen finds what git would not show of the work, also because of attributes.
+func unseen(ctx context.Context, p *compose.Parts, w look.WorkData, spec string, related bool) (u checks.Unseen, err error) {
+	g, from := p.Repo.Git().WithDir(p.Top), w.Begin
 	if related {
-		var err error
 		if from, err = p.Repo.Spans().Fork(ctx, w.Begin, w.Tip); err != nil {
-			return nil, err
+			return u, err
 		}
 	}
-	return differ.Files(ctx, p.Repo.Git().WithDir(p.Top), from, w.Tip)
+	files, err := differ.Files(ctx, g, from, w.Tip)
+	if err != nil {
+		return u, err
+	}
+	if u, err = checks.FindUnseen(ctx, g, files); errors.Is(err, differ.ErrTooMuch) {
+		err = nil // no name of a text is known
+	}
+	if binary, failed := differ.Binary(ctx, g, spec); failed == nil {
+		u.Texts = append(u.Texts, slices.DeleteFunc(binary, func(file string) bool { return !ecosystem.IsSource(file) })...)
+		slices.Sort(u.Texts)
+		u.Texts = slices.Compact(u.Texts)
+	}
+	return u, err
 }
