@@ -22,6 +22,7 @@ func TestCopiedFilesStayPrivate(t *testing.T) {
 		"in a copied folder": {"git add -f private/deep/x.txt", "private/deep/x.txt was copied from a file of the checkout that git does not track"},
 		"in base64":          {"base64 .env.test > notes.md", "notes.md adds a secret"},
 		"from a folder":      {"cat private/.env > notes.md", "notes.md adds a secret"},
+		"a token in JSON":    {"tr -d '{}' < private/key.json > notes.md", "notes.md adds a secret"},
 		"made on the host":   {"cat .env.host > notes.md", "notes.md adds a secret"},
 		"known there":        {"echo not-so-secret-1 > notes.md", ""},
 		"said":               {"echo work > work; cat .env.test private/.env", ""},
@@ -36,6 +37,7 @@ func TestCopiedFilesStayPrivate(t *testing.T) {
 			f.write(".env.test", "NODE_ENV=testing-1\nDB_PASSWORD="+secret+"\nDB_PASS=not-so-secret-1\n")
 			f.write("private/.env", "COOKIE_SALT=Zm9vYmFyYmF6cXV4MTIzNDU2\n")
 			f.write("private/deep/x.txt", "text\n")
+			f.write("private/key.json", `{"k": "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw", "path": "/usr/share/text"}`)
 			f.Config.Run.Copy, f.Config.Run.Secrets = []string{".env.test", "./private"}, redact.New()
 			f.Config.Run.Before = []string{"echo API_TOKEN=a-token-made-4711 > .env.host"}
 			f.Config.Run.Gate, f.Config.Run.NoCanary = lines("test -f .env.test"), true

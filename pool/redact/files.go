@@ -1,10 +1,12 @@
 package redact
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/leak"
@@ -13,9 +15,16 @@ import (
 // fileLimit is the maximum size in bytes of a file whose values count. A larger one is data.
 const fileLimit = 1 << 20
 
-// InFiles returns the secrets in files that a folder has at these relative paths. Of a folder among them only files of environment
-// variables count (.env, .env.test, test.env): others may be programs. It follows no link out of the folder, and leaves out what it
-// cannot read.
+const (
+	// tokenFiles is the maximum number of files in a folder for which random tokens count. With more it has dependencies or data.
+	tokenFiles = 1000
+	// mostTokens is the maximum number of random tokens in a named file, or in all files of a folder. With more they are data.
+	mostTokens = 300
+)
+
+// InFiles returns the secrets in files that a folder has at these relative paths: what is assigned to names, and tokens that look
+// random. In a folder among these paths names only count in files of environment variables (.env, .env.test, test.env): others may be
+// programs. The path "." stands for such files alone. InFiles follows no link out of the folder, and leaves out what it cannot read.
 func InFiles(folder string, paths []string) (values []string) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -23,17 +32,45 @@ func InFiles(folder string, paths []string) (values []string) {
 	}
 	defer root.Close()
 	for _, path := range paths {
-		path = filepath.Clean(path)
-		_ = fs.WalkDir(root.FS(), filepath.ToSlash(path), func(at string, e fs.DirEntry, err error) error {
+		path = filepath.ToSlash(filepath.Clean(path))
+		var others []string
+		_ = fs.WalkDir(root.FS(), path, func(at string, e fs.DirEntry, err error) error {
 			base := filepath.Base(at)
 			variables := base == ".env" || strings.HasPrefix(base, ".env.") || strings.HasSuffix(base, ".env")
-			if err == nil && !e.IsDir() && (variables || at == filepath.ToSlash(path)) {
-				values = append(values, leak.Assigned(readSmall(root, at), variables)...)
+			switch {
+			case err != nil || e.IsDir(): // a folder that cannot be read has nothing to add
+			case variables || at == path:
+				text := readSmall(root, at)
+				values = append(append(values, leak.Assigned(text, variables)...), tokens(text)...)
+			case path != "." && len(others) <= tokenFiles:
+				others = append(others, at)
 			}
-			return nil // a folder that cannot be read has nothing to add
+			return nil
 		})
+		var found []string
+		for _, at := range others {
+			if len(others) <= tokenFiles && len(found) <= mostTokens {
+				found = append(found, tokens(readSmall(root, at))...)
+				slices.Sort(found)
+				found = slices.Compact(found)
+			}
+		}
+		if len(found) <= mostTokens {
+			values = append(values, found...)
+		}
 	}
 	return values
+}
+
+// tokens returns the random tokens in a text; none in data.
+func tokens(text []byte) []string {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return nil
+	}
+	if found := leak.Tokens(text); len(found) <= mostTokens {
+		return found
+	}
+	return nil
 }
 
 // readSmall returns the content of a regular file, or nothing.
