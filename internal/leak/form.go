@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,12 +20,10 @@ const (
 
 // forms returns the encodings in which a value may occur in text.
 func forms(v string) []string {
-	reversed := []byte(v)
-	slices.Reverse(reversed)
 	quoted, _ := json.Marshal(v) // a string always marshals
 	digits := hex.EncodeToString([]byte(v))
 	all := []string{
-		v, string(reversed), url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`),
+		v, backwards(v), url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`),
 		digits, strings.ToUpper(digits),
 	}
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -34,14 +33,32 @@ func forms(v string) []string {
 		}
 		all = append(all, string(wide))
 	}
+	for _, format := range numbered() {
+		var numbers strings.Builder
+		for _, c := range []byte(v) {
+			fmt.Fprintf(&numbers, format, c)
+		}
+		all = append(all, numbers.String())
+	}
 	for shift := range 3 { // the value may begin at any offset of the encoded text
-		form := encoded(v, digits64, 6, shift)
-		all = append(all, form, strings.NewReplacer("+", "-", "/", "_").Replace(form))
+		for _, form := range []string{encoded(v, digits64, 6, shift), encoded(backwards(v), digits64, 6, shift)} {
+			all = append(all, form, backwards(form), strings.NewReplacer("+", "-", "/", "_").Replace(form))
+		}
 	}
 	for shift := range 5 {
 		all = append(all, encoded(v, digits32, 5, shift))
 	}
 	return all
+}
+
+// numbered lists the formats of a byte as a number. Separators do not count: "%d" also finds 82,118 and &#82;&#118;.
+func numbered() []string { return []string{"%d", "x%x", "0x%02x", "chr%d", "char%d"} }
+
+// backwards returns the bytes of a text in the opposite order.
+func backwards(text string) string {
+	all := []byte(text)
+	slices.Reverse(all)
+	return string(all)
 }
 
 // encoded returns the digits, of size bits each, that the value alone determines when it begins shift bytes into the

@@ -53,10 +53,27 @@ func hidden(v string) map[string]string {
 		"base64 in a comment": "// " + wrap(base64.StdEncoding.EncodeToString([]byte(v)), 30, "\n// "),
 		"base64 in JSON":      strings.ReplaceAll(wrap(base64.StdEncoding.EncodeToString([]byte(v)), 30, `\n`), "/", `\/`),
 	}
+	for name, form := range map[string]struct{ format, by string }{
+		"decimal":             {"%d", ","},
+		"decimal lines":       {"%d", "\n"},
+		"HTML":                {"&#%d;", ""},
+		"hexadecimal HTML":    {"&#x%02X;", ""},
+		"chr":                 {"chr(%d)", "+"},
+		"CHAR":                {"CHAR(%d)", " || "},
+		"numbers in a source": {"0x%02x", ", "},
+	} {
+		all[name] = "x = [" + spaced(v, form.format, form.by) + "]"
+	}
 	for shift := range 5 {
 		text := []byte(strings.Repeat("~", shift) + v + strings.Repeat("y", (shift*2)%5))
 		all[fmt.Sprint("base64 at ", shift)] = base64.StdEncoding.EncodeToString(text)
 		all[fmt.Sprint("URL base64 at ", shift)] = base64.RawURLEncoding.EncodeToString(text)
+		backwards := []byte(all[fmt.Sprint("base64 at ", shift)])
+		slices.Reverse(backwards)
+		slices.Reverse(text)
+		all[fmt.Sprint("base64 backwards at ", shift)] = string(backwards)
+		all[fmt.Sprint("base64 of it backwards at ", shift)] = base64.StdEncoding.EncodeToString(text)
+		slices.Reverse(text)
 		all[fmt.Sprint("base32 at ", shift)] = base32.StdEncoding.EncodeToString(text)
 	}
 	for name, joint := range map[string]string{
