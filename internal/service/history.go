@@ -1,24 +1,15 @@
 package service
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
-	differ "github.com/ralph-pool/ralph/worktree/diff"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // ErrNoCommits is returned for the diff of a run without commits.
@@ -132,58 +123,3 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	p.wake()
 	return nil
 }
-
-// Diff returns the changes in a run's commits as git prints them: the lines of --numstat, which name all files, then the
-// patch. cut means that it was cut after limit bytes. Git runs no filter, text conversion or external diff program.
-func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error) {
-	p, parts, err := s.opened(name)
-	if err != nil {
-		return nil, false, err
-	}
-	if !git.IsObject(r.Tip) { // a record may come from another machine: a ref name, such as that of the stash, would expose local data
-		return nil, false, ErrNoCommits
-	}
-	repo, err := worktree.Open(ctx, p.status().Repo, worktree.Options{StateDir: parts.Dir})
-	if err != nil {
-		return nil, false, err
-	}
-	g := repo.Git().WithTimeout(diffTime)
-	is := func() bool { ok, err := g.Test(ctx, "cat-file", "-e", r.Tip+"^{commit}"); return ok && err == nil }
-	if !is() && parts.Fetch != nil { // the commits may be on another machine
-		if err := parts.Fetch(ctx, r.Branch); err != nil {
-			return nil, false, err
-		}
-	}
-	if !is() {
-		return nil, false, fmt.Errorf("%w, and %s on the remote does not have them", ErrElsewhere, r.Branch)
-	}
-	base := r.Base
-	if r.Verified.Tip == r.Tip { // the branch may be merged since, or the base branch deleted
-		base = cmp.Or(r.Verified.Base, base)
-	}
-	fork, err := g.Output(ctx, "merge-base", "--end-of-options", base, r.Tip)
-	if err != nil {
-		return nil, false, fmt.Errorf("compare with %s: %w", base, err)
-	}
-	as := "--patch"
-	if binary, err := differ.Binary(ctx, g, strings.TrimSpace(fork), r.Tip); err == nil && slices.ContainsFunc(binary, ecosystem.IsSource) {
-		as = "--text" // a byte must not hide code from its reader
-	}
-	err = g.Read(ctx, "", func(out *bufio.Reader) error {
-		var err error
-		if diff, err = io.ReadAll(io.LimitReader(out, int64(limit)+1)); len(diff) > limit {
-			diff, cut, err = diff[:limit], true, errReadEnough
-		}
-		return err
-	}, "diff-tree", "-r", "--numstat", "--patch", as, "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
-		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", strings.TrimSpace(fork), r.Tip, "--")
-	if cut {
-		err = nil
-	}
-	return diff, cut, err
-}
-
-var errReadEnough = errors.New("enough has been read")
-
-// diffTime limits each git command of Diff.
-const diffTime = 20 * time.Second

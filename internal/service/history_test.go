@@ -44,11 +44,11 @@ func TestDiffElsewhere(t *testing.T) {
 	s, _ := start(t, 0, p)
 	until(t, s, "p", in(service.Waiting))
 	r := journal.Record{Run: journal.Run{ID: "far", Branch: "main", Base: "main"}, State: journal.State{Tip: out(far, "rev-parse", "HEAD")}}
-	if _, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrElsewhere) {
+	if _, _, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrElsewhere) {
 		t.Errorf("what nobody has: %v", err)
 	}
 	there = true
-	if text, _, err := s.Diff(t.Context(), "p", r, 1000); err != nil || !strings.Contains(string(text), "+far") {
+	if text, _, _, err := s.Diff(t.Context(), "p", r, 1000); err != nil || !strings.Contains(string(text), "+far") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if err := os.WriteFile(filepath.Join(p.Repo(), "mine"), []byte("mine\n"), 0o600); err != nil {
@@ -57,7 +57,7 @@ func TestDiffElsewhere(t *testing.T) {
 	out(p.Repo(), "stash", "push", "-q", "--include-untracked")
 	for _, name := range []string{"stash@{0}", "stash^3", "HEAD", "-h"} { // only a commit id is accepted
 		r.Tip = name
-		if text, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrNoCommits) {
+		if text, _, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrNoCommits) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
@@ -76,7 +76,7 @@ func TestDiffAndFix(t *testing.T) {
 		if err != nil || len(runs) != 1 {
 			t.Fatal(runs, err)
 		}
-		text, cut, err := s.Diff(t.Context(), "p", runs[0], limit)
+		text, _, cut, err := s.Diff(t.Context(), "p", runs[0], limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +108,38 @@ func TestDiffAndFix(t *testing.T) {
 	if err != nil || runs != 2 {
 		t.Errorf("totals %+v, %v", totals, err)
 	}
-	if _, _, err := s.Diff(t.Context(), "p", journal.Record{}, 1); !errors.Is(err, service.ErrNoCommits) {
+	if _, _, _, err := s.Diff(t.Context(), "p", journal.Record{}, 1); !errors.Is(err, service.ErrNoCommits) {
 		t.Errorf("without commits: %v", err)
 	}
-	if _, _, err := s.Diff(t.Context(), "none", journal.Record{}, 1); !errors.Is(err, service.ErrNoProject) {
+	if _, _, _, err := s.Diff(t.Context(), "none", journal.Record{}, 1); !errors.Is(err, service.ErrNoProject) {
 		t.Errorf("of no project: %v", err)
+	}
+}
+
+// Many files and large ones do not push the code out of a diff, and each is counted.
+func TestDiffShowsCodeFirst(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Set("agent", `yes | head -c 2000000 >a_big.txt; yes | head -c 2000000 >b_big.py; mkdir -p d; for n in $(seq 300); do echo "$n" >"d/$n.txt"; done
+printf 'UTF\0\n' >'z[1]*
+.sql'; echo evil >zz_evil.py; printf '#!/bin/sh\n' >zz; chmod +x zz; `+servicetest.Commits)
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventEnded, 1)
+	runs, err := s.Runs(t.Context(), "p", journal.Query{Limit: 1})
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	text, files, cut, err := s.Diff(t.Context(), "p", runs[0], 1<<20)
+	const first = "-\t-\t\"z[1]*\\n.sql\"\n1\t0\tzz\n1\t0\tzz_evil.py\n1\t0\td/1.txt\n"
+	if err != nil || !cut || files != 306 || !strings.HasPrefix(string(text), first) {
+		t.Errorf("%v, cut %t, %d files\n%.300s", err, cut, files, text)
+	}
+	for _, want := range []string{"\ttask-1.txt\n1000000\t0\tb_big.py\n1000000\t0\ta_big.txt\n", "\n+evil\n", "+++ b/d/300.txt\n", "+++ b/b_big.py\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if text, files, _, err = s.Diff(t.Context(), "p", runs[0], 4000); err != nil || files != 306 || !strings.Contains(string(text), "\n+evil\n") {
+		t.Errorf("%v, %d files\n%s", err, files, text)
 	}
 }

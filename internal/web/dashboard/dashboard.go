@@ -39,7 +39,7 @@ type Service interface {
 	// History.
 	Runs(ctx context.Context, name string, q journal.Query) ([]journal.Record, error)
 	Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error)
-	Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error)
+	Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, files int, cut bool, err error)
 	// Actions of users.
 	Stop(ctx context.Context, name, key, run string) error
 	Retry(ctx context.Context, name, key, by string, fresh bool) error

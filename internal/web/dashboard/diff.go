@@ -61,10 +61,11 @@ func (f fileDiff) Name() string { return visible(f.Path) }
 
 // parseDiff reads git's numstat, which names all files, and its patch. It never fails: it ignores what it does not know. cut
 // means that lines are missing; their files are listed without lines, and more counts files that are not listed at all.
-// short means that the patch itself was cut.
-func parseDiff(patch []byte, short bool) (out []fileDiff, more int, cut bool) {
+// short means that the patch itself was cut, and count is the number of files, of which numstat may lack some.
+func parseDiff(patch []byte, count int, short bool) (out []fileDiff, more int, cut bool) {
 	all, out, cut := readDiff(patch)
-	cut = cut || short
+	more = max(0, count-len(all))
+	cut = cut || short || more > 0
 	shown := 0
 	for i := range out {
 		switch two := i > 0 && out[i].Path == out[i-1].Path; {
@@ -250,11 +251,11 @@ func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {
 	}
 	m := diffModel{Project: r.PathValue("project"), Run: rec, At: r.FormValue("at")}
 	if err := p.reading(r.Context(), func() error {
-		patch, cut, err := p.Service.Diff(r.Context(), m.Project, rec, diffBytes)
+		patch, count, cut, err := p.Service.Diff(r.Context(), m.Project, rec, diffBytes)
 		if err != nil {
 			m.Problem = line(service.OneLine(err))
 		}
-		m.Files, m.More, m.Cut = parseDiff(patch, cut)
+		m.Files, m.More, m.Cut = parseDiff(patch, count, cut)
 		return nil
 	}); err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestDiffOfALink(t *testing.T) {
 func TestDiffThatIsCut(t *testing.T) {
 	t.Parallel()
 	files, more, cut := dashboard.Beginning([]byte("1\t0\ta\n1\t0\tb\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+xxxxx"))
-	if len(files) != 2 || files[1].Path != "b" || files[1].Note != "not shown" || more != 0 || !cut {
+	if len(files) != 2 || files[1].Path != "b" || files[1].Note != "not shown" || more != 1 || !cut {
 		t.Errorf("%+v, %d, %t", files, more, cut)
 	}
 }

@@ -27,10 +27,10 @@ const (
 )
 
 // Diff parses a patch.
-func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, false) }
+func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, 0, false) }
 
 // Beginning parses a patch that was cut.
-func Beginning(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, true) }
+func Beginning(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, 3, true) }
 
 // Part reads a section of a log.
 func Part(dir, name string, from int64, query string) (LogPage, error) {

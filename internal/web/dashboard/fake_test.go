@@ -85,8 +85,8 @@ func (f *fake) Totals(ctx context.Context, name string, since time.Time) ([]jour
 	return f.Memory.Totals(ctx, "", since)
 }
 
-func (f *fake) Diff(context.Context, string, journal.Record, int) ([]byte, bool, error) {
-	return []byte(f.patch), false, nil
+func (f *fake) Diff(context.Context, string, journal.Record, int) ([]byte, int, bool, error) {
+	return []byte(f.patch), 0, false, nil
 }
 
 func (f *fake) ask(format string, args ...any) error {
