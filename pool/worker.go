@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,7 +123,7 @@ func untilKilled[T any](ctx context.Context, w *Worker, do func(context.Context)
 	return out, err
 }
 
-// Running lists the issues that are being worked.
+// Running lists the issues that are being worked, sorted by key.
 func (w *Worker) Running() []Running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,6 +131,7 @@ func (w *Worker) Running() []Running {
 	for _, list := range w.running { // the later ones settle an earlier run, or wait for the claim
 		out = append(out, list[0].Running)
 	}
+	slices.SortFunc(out, func(a, b Running) int { return cmp.Compare(a.Key, b.Key) })
 	return out
 }
 

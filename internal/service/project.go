@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -359,7 +358,6 @@ func (p *project) status() Status {
 	}
 	if p.parts != nil {
 		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.remoteRuns
-		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
 	}
 	if p.sweeping && p.parts != nil {
 		s.Problem = p.parts.holdReason()
