@@ -6,25 +6,6 @@ import (
 	"os"
 )
 
-// As returns x as a T if x, or a provider or sandbox that x decorates, is a T (usually an optional interface). A decorator
-// has a method Unwrap() Provider or Unwrap() Sandbox.
-func As[T any](x any) (T, bool) {
-	for {
-		if found, ok := x.(T); ok {
-			return found, true
-		}
-		switch decorator := x.(type) {
-		case interface{ Unwrap() Provider }:
-			x = decorator.Unwrap()
-		case interface{ Unwrap() Sandbox }:
-			x = decorator.Unwrap()
-		default:
-			var none T
-			return none, false
-		}
-	}
-}
-
 // Fetcher is implemented by sandboxes with Copy files.
 type Fetcher interface {
 	// Fetch copies files of the sandbox into a host folder. A relative path names a file or folder in the worktree, which

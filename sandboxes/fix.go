@@ -17,15 +17,15 @@ type Fix struct {
 type Setting string
 
 const (
-	SetProvider   Setting = "provider"  // choose another provider
-	SetImage      Setting = "image"     // build the image; Value is the engine's name
-	SetUser       Setting = "user"      // Value is UID:GID, or empty for the default
-	SetCopy       Setting = "copy"      // copy files instead of mounting them; Value is the user for the copy
-	SetRuntime    Setting = "runtime"   // choose a runtime that the engine has
-	SetUnbounded  Setting = "unbounded" // accept an engine without limits
-	SetMemory     Setting = "memory"    // raise it
-	SetCPUs       Setting = "cpus"      // raise it
-	SettingFolder Setting = "place"     // move the folder that the error names
+	SetProvider  Setting = "provider"  // choose another provider
+	SetImage     Setting = "image"     // build the image; Value is the engine's name
+	SetUser      Setting = "user"      // Value is UID:GID, or empty for the default
+	SetCopy      Setting = "copy"      // copy files instead of mounting them; Value is the user for the copy
+	SetRuntime   Setting = "runtime"   // choose a runtime that the engine has
+	SetUnbounded Setting = "unbounded" // accept an engine without limits
+	SetMemory    Setting = "memory"    // raise it
+	SetCPUs      Setting = "cpus"      // raise it
+	SetFolder    Setting = "folder"    // move the folder that the error names
 )
 
 // Fixable returns err as a *FixError with alternative fixes.

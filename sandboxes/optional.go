@@ -2,6 +2,25 @@ package sandboxes
 
 import "context"
 
+// As returns x as a T if x, or a provider or sandbox that x decorates, is a T (usually an optional interface). A decorator
+// has a method Unwrap() Provider or Unwrap() Sandbox.
+func As[T any](x any) (T, bool) {
+	for {
+		if found, ok := x.(T); ok {
+			return found, true
+		}
+		switch decorator := x.(type) {
+		case interface{ Unwrap() Provider }:
+			x = decorator.Unwrap()
+		case interface{ Unwrap() Sandbox }:
+			x = decorator.Unwrap()
+		default:
+			var none T
+			return none, false
+		}
+	}
+}
+
 // Reaper is implemented by providers that can find and end what a crashed ralph left. Every provider whose commands can
 // outlive this process must implement it.
 type Reaper interface {

@@ -82,7 +82,7 @@ func CheckFolder(name, path string) (string, error) {
 	}
 	if Reserved(real) || Reserved(path) {
 		return "", sandboxes.Fixable(fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path),
-			sandboxes.Fix{Setting: sandboxes.SettingFolder}, sandboxes.Fix{Setting: sandboxes.SetProvider})
+			sandboxes.Fix{Setting: sandboxes.SetFolder}, sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
 	return real, nil
 }

@@ -45,7 +45,7 @@ func fixWords(f sandboxes.Fix) string {
 		return "raise --memory-mb"
 	case sandboxes.SetCPUs:
 		return "raise --cpus"
-	case sandboxes.SettingFolder:
+	case sandboxes.SetFolder:
 		return "move it out of /dev, /proc and /sys (the worktrees are in state-dir)"
 	}
 	return "change its " + string(f.Setting)

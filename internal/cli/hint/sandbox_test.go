@@ -21,7 +21,7 @@ func TestSandboxFix(t *testing.T) {
 		"to accept this: --container-unbounded":                                      {{Setting: sandboxes.SetUnbounded}},
 		"raise --memory-mb, or raise --cpus":                                         {{Setting: sandboxes.SetMemory}, {Setting: sandboxes.SetCPUs}},
 		"move it out of /dev, /proc and /sys (the worktrees are in state-dir), or choose another sandbox with --sandbox": {
-			{Setting: sandboxes.SettingFolder}, {Setting: sandboxes.SetProvider},
+			{Setting: sandboxes.SetFolder}, {Setting: sandboxes.SetProvider},
 		},
 	} {
 		if got := Sandbox(fmt.Errorf("open: %w", sandboxes.Fixable(errors.New("no"), fixes...))); got != want {
