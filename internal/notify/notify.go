@@ -178,34 +178,34 @@ func (n *Notifier) sendDue(ctx context.Context, l *lane, all bool) {
 	}
 	maps.DeleteFunc(l.deliveries, func(name string, _ *delivery) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
-		t := l.deliveries[name]
-		if t == nil {
-			t = &delivery{}
-			l.deliveries[name] = t
+		d := l.deliveries[name]
+		if d == nil {
+			d = &delivery{}
+			l.deliveries[name] = d
 		}
-		if ctx.Err() == nil && (all || !t.due.After(time.Now())) && n.sendOne(ctx, l, name, t) {
+		if ctx.Err() == nil && (all || !d.due.After(time.Now())) && n.sendOne(ctx, l, name, d) {
 			delete(l.deliveries, name)
 		}
 	}
 }
 
 // sendOne tries a message once and reports whether it is no longer pending.
-func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *delivery) (over bool) {
+func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, d *delivery) (over bool) {
 	e, ok, err := l.box.lockAndRead(name)
 	if err != nil {
 		n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
 	}
 	if !ok { // another process is sending it
-		t.due = time.Now().Add(lookTime)
+		d.due = time.Now().Add(lookTime)
 		return err != nil
 	}
-	if !t.sent {
+	if !d.sent {
 		within, cancel := context.WithTimeout(ctx, sendTime)
 		err = l.Send(within, e.Message)
 		cancel()
 	}
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, errFinal)) {
-		if t.scheduleRetry(); t.n == 1 && ctx.Err() == nil {
+		if d.scheduleRetry(); d.n == 1 && ctx.Err() == nil {
 			n.c.Log.Warn("notification not sent yet", "channel", l.Name(), "issue", e.Issue, "error", err)
 		}
 		e.unlock()
@@ -215,8 +215,8 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *deliver
 		n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", e.Issue, "error", err)
 	}
 	if err := e.done(); err != nil {
-		t.scheduleRetry()
-		t.sent = true
+		d.scheduleRetry()
+		d.sent = true
 		n.c.Log.Warn("notification not removed", "channel", l.Name(), "file", e.path, "error", err)
 		return false
 	}
@@ -224,9 +224,9 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *deliver
 }
 
 // scheduleRetry records a failure and schedules the next attempt.
-func (t *delivery) scheduleRetry() {
-	t.due = time.Now().Add(min(longest, first<<min(t.n, 20)))
-	t.n++
+func (d *delivery) scheduleRetry() {
+	d.due = time.Now().Add(min(longest, first<<min(d.n, 20)))
+	d.n++
 }
 
 // Ended sends a message about the end of a run, given the run's last event. It waits only for the disk. Repeated calls for
