@@ -53,7 +53,7 @@ type loginSession struct {
 func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.list = slices.DeleteFunc(m.list, func(b loginSession) bool { return !time.Now().Before(b.until) })
+	m.list = slices.DeleteFunc(m.list, func(s loginSession) bool { return !time.Now().Before(s.until) })
 	m.list = append(m.list, loginSession{id, time.Now().Add(life)})
 	m.list = m.list[max(0, len(m.list)-maxSessions):]
 	return nil
@@ -63,14 +63,14 @@ func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 func (m *memory) IsActive(_ context.Context, id []byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.list, func(b loginSession) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
+	return slices.ContainsFunc(m.list, func(s loginSession) bool { return bytes.Equal(s.id, id) && time.Now().Before(s.until) }), nil
 }
 
 // End implements Sessions.
 func (m *memory) End(_ context.Context, id []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.list = slices.DeleteFunc(m.list, func(b loginSession) bool { return bytes.Equal(b.id, id) })
+	m.list = slices.DeleteFunc(m.list, func(s loginSession) bool { return bytes.Equal(s.id, id) })
 	return nil
 }
 
