@@ -77,9 +77,9 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 		p.board.Problem = OneLine(err)
 	} else {
 		p.board = Board{Plan: plan, Review: review, Said: reasons, Ran: ran, At: began, Samples: map[string]string{}}
-		for _, k := range plan.Skipped {
+		for _, skipped := range plan.Skipped {
 			if parts.Sample != nil {
-				p.board.Samples[k.Issue.Key] = parts.Sample(k)
+				p.board.Samples[skipped.Issue.Key] = parts.Sample(skipped)
 			}
 		}
 		p.queue.Store(newQueue(plan))
