@@ -255,16 +255,16 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 		how = "was left at stage "
 	}
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.StoppedStage == ""
-	on := w.register(d.call, rec)
-	defer w.unregister(on)
+	h := w.register(d.call, rec)
+	defer w.unregister(h)
 	res := w.runner.Do(d.call.hard, &run.Task{
-		LastRuns: d.call.early, StopContext: on.soft, KillContext: on.urgent,
+		LastRuns: d.call.early, StopContext: h.soft, KillContext: h.urgent,
 		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
 		Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
-	asked := on.soft.Err() != nil && d.call.soft.Err() == nil
+	asked := h.soft.Err() != nil && d.call.soft.Err() == nil
 	over = finished || v.Final || asked // after a stop, a new run would continue the work that was to end
 	switch {
 	case res.Deferred != nil:

@@ -56,27 +56,27 @@ type runHandle struct {
 
 // register makes Stop and StopNow reach a run.
 func (w *Worker) register(s callContexts, r journal.Record) *runHandle {
-	on := &runHandle{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
-	on.soft, on.stop = context.WithCancelCause(s.soft)
-	on.early, on.free = workspace.WithGrace(s.early, on.soft.Done(), w.c.Run.StopGrace)
-	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
+	h := &runHandle{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
+	h.soft, h.stop = context.WithCancelCause(s.soft)
+	h.early, h.free = workspace.WithGrace(s.early, h.soft.Done(), w.c.Run.StopGrace)
+	h.urgent, h.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running[r.Key] = append(w.running[r.Key], on)
-	return on
+	w.running[r.Key] = append(w.running[r.Key], h)
+	return h
 }
 
 // unregister ends the contexts of a run that is over. It may be called more than once.
-func (w *Worker) unregister(on *runHandle) {
+func (w *Worker) unregister(h *runHandle) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	left := slices.DeleteFunc(w.running[on.Key], func(other *runHandle) bool { return other == on })
-	if w.running[on.Key] = left; len(left) == 0 {
-		delete(w.running, on.Key)
+	left := slices.DeleteFunc(w.running[h.Key], func(other *runHandle) bool { return other == h })
+	if w.running[h.Key] = left; len(left) == 0 {
+		delete(w.running, h.Key)
 	}
-	on.stop(nil)
-	on.hasten(nil)
-	on.free()
+	h.stop(nil)
+	h.hasten(nil)
+	h.free()
 }
 
 // requestPoll is the interval of polling for another process's request to stop.
@@ -84,24 +84,24 @@ const requestPoll = 500 * time.Millisecond
 
 // pollStopRequests polls for another process's request to stop the run, until the caller calls over. Once begun, the run itself
 // polls.
-func (on *runHandle) pollStopRequests(rec journal.Record) (over func()) {
-	var looking sync.WaitGroup
+func (h *runHandle) pollStopRequests(rec journal.Record) (over func()) {
+	var polling sync.WaitGroup
 	done := make(chan struct{})
-	looking.Go(func() {
-		look := time.NewTicker(requestPoll)
-		defer look.Stop()
+	polling.Go(func() {
+		tick := time.NewTicker(requestPoll)
+		defer tick.Stop()
 		for !journal.StopRequested(rec) {
 			select {
-			case <-look.C:
-			case <-on.soft.Done():
+			case <-tick.C:
+			case <-h.soft.Done():
 				return
 			case <-done:
 				return
 			}
 		}
-		on.stop(halt.Error(journal.StopAsked, ""))
+		h.stop(halt.Error(journal.StopAsked, ""))
 	})
-	return sync.OnceFunc(func() { close(done); looking.Wait() })
+	return sync.OnceFunc(func() { close(done); polling.Wait() })
 }
 
 // Stop asks the runs of an issue to end; they keep their work. It reports whether there was one. It does not wait.

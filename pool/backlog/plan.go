@@ -100,8 +100,8 @@ func (p Plan) Tasks() (list []Task) {
 
 // RetryAt returns the time when the first of the waiting issues may be worked again; zero: unknown.
 func (p Plan) RetryAt(now time.Time) (at time.Time) {
-	for _, k := range p.Skipped {
-		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
+	for _, skipped := range p.Skipped {
+		if t := skipped.Skip.Until; (skipped.Skip.Code == journal.SkipRetry || skipped.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
@@ -110,9 +110,9 @@ func (p Plan) RetryAt(now time.Time) (at time.Time) {
 
 // Spent returns an error if issues wait for a cap that is used up; otherwise nil.
 func (p Plan) Spent() error {
-	for _, k := range p.Skipped {
-		if k.Skip.Code == journal.SkipCap {
-			return errors.New(k.Skip.Detail)
+	for _, skipped := range p.Skipped {
+		if skipped.Skip.Code == journal.SkipCap {
+			return errors.New(skipped.Skip.Detail)
 		}
 	}
 	return nil
@@ -391,9 +391,9 @@ func (p *Planner) Unmerged(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	look, err := p.Index.Read(ctx, base.Commit)
+	snapshot, err := p.Index.Read(ctx, base.Commit)
 	if err != nil {
 		return nil, err
 	}
-	return p.Reviewed(nil).Unmerged(ctx, base, look.Tips)
+	return p.Reviewed(nil).Unmerged(ctx, base, snapshot.Tips)
 }

@@ -26,7 +26,7 @@ func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed 
 	if len(queue) == 0 || q.Base.Commit == "" || p.AllowOverlap && p.MaxOpen == 0 && len(p.ByLabel) == 0 {
 		return nil
 	}
-	look, err := p.Index.Read(ctx, q.Base.Commit)
+	snapshot, err := p.Index.Read(ctx, q.Base.Commit)
 	if err != nil {
 		return err
 	}
@@ -55,14 +55,14 @@ func (p *Planner) limitToStartable(ctx context.Context, v view, q Query, listed 
 				elsewhere[s.Issue.Key] = v.finished[s.Issue.Key].Tip
 			}
 		}
-		if unmerged, err = p.Reviewed(nil).Open(ctx, q.Base, p.BranchPrefix, look.Tips, elsewhere, p.Run.Publish == journal.PublishRequest); err != nil {
+		if unmerged, err = p.Reviewed(nil).Open(ctx, q.Base, p.BranchPrefix, snapshot.Tips, elsewhere, p.Run.Publish == journal.PublishRequest); err != nil {
 			return err
 		}
 	}
 	for key := range unmerged {
 		b.Open[key] = v.claims[key].Record.At
 	}
-	facts, err := look.Facts(ctx, b)
+	facts, err := snapshot.Facts(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -121,20 +121,20 @@ func follow(ctx context.Context, g git.Runner, commit string, lines []string, fo
 }
 
 // Check runs the checks on a checkout. If they pass, it examines what the commits changed in them.
-func (w *Watcher) Check(ctx context.Context, l Examination) (workspace.Checked, *journal.Watch, error) {
+func (w *Watcher) Check(ctx context.Context, e Examination) (workspace.Checked, *journal.Watch, error) {
 	g := w.Spaces.Repo.Git()
-	tip := l.Checkout.Base.Commit
+	tip := e.Checkout.Base.Commit
 	out := &journal.Watch{}
-	c, err := w.read(ctx, l.Base, tip, l.Checkout.Checks, out)
+	c, err := w.read(ctx, e.Base, tip, e.Checkout.Checks, out)
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: c.fork, forkPasses: c.fork == l.Green, files: c.files, checkout: l.Checkout, ownCanaries: l.Own, say: l.Notify}
+	p := planting{w: w, git: g, fork: c.fork, forkPasses: c.fork == e.Green, files: c.files, checkout: e.Checkout, ownCanaries: e.Own, say: e.Notify}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// run gets a new sandbox: code that has run in this one could forge the result.
 	alone := len(out.Files)+len(out.Findings) == 0
-	checkout := l.Checkout
-	if l.Plant && alone {
+	checkout := e.Checkout
+	if e.Plant && alone {
 		checkout.OnPass = func(ctx context.Context, again workspace.GateRerun) error {
 			p.again = again
 			return p.plant(ctx, out)
@@ -145,7 +145,7 @@ func (w *Watcher) Check(ctx context.Context, l Examination) (workspace.Checked, 
 	if err != nil || got.Setup || !loop.AllPassed(got.Checks) {
 		return got, nil, err
 	}
-	if err := w.addTouched(ctx, l, c.fork, got.Touched, out); err != nil {
+	if err := w.addTouched(ctx, e, c.fork, got.Touched, out); err != nil {
 		return got, nil, err
 	}
 	if len(c.undo) > 0 {
@@ -153,12 +153,12 @@ func (w *Watcher) Check(ctx context.Context, l Examination) (workspace.Checked, 
 		if err != nil {
 			return got, nil, err
 		}
-		l.Notify("the gate runs once more, with the checks as they were on the base")
-		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
+		e.Notify("the gate runs once more, with the checks as they were on the base")
+		if out.Base, err = w.run(ctx, e.Checkout, commit, "before", nil); err != nil {
 			return got, nil, err
 		}
 	}
-	if l.Plant && !alone {
+	if e.Plant && !alone {
 		err = p.plant(ctx, out)
 	}
 	return got, out, err
@@ -166,7 +166,7 @@ func (w *Watcher) Check(ctx context.Context, l Examination) (workspace.Checked, 
 
 // addTouched records the tracked files that setup and gate change on the commits but not on the base: code that one line runs may
 // change what a later line checks.
-func (w *Watcher) addTouched(ctx context.Context, l Examination, fork string, paths []string, out *journal.Watch) error {
+func (w *Watcher) addTouched(ctx context.Context, e Examination, fork string, paths []string, out *journal.Watch) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -174,8 +174,8 @@ func (w *Watcher) addTouched(ctx context.Context, l Examination, fork string, pa
 	onBase, known := w.touchedOnBase[fork]
 	w.mu.Unlock()
 	if !known {
-		l.Notify("the checks have changed files that git tracks: they run once more, on the base")
-		c := l.Checkout
+		e.Notify("the checks have changed files that git tracks: they run once more, on the base")
+		c := e.Checkout
 		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch, c.Each = fork, "touched", nil, nil, true, true
 		before, err := w.Spaces.Check(ctx, c)
 		if err != nil {

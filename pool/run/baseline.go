@@ -105,11 +105,11 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	look := checks.Examination{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Notify: x.events.Note, Checkout: at}
+	examination := checks.Examination{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Notify: x.events.Note, Checkout: at}
 	if before := s.Facts.Baseline; before != nil && before.Passed() {
-		look.Green = before.Tip
+		examination.Green = before.Tip
 	}
-	return x.r.watcher.Check(ctx, look)
+	return x.r.watcher.Check(ctx, examination)
 }
 
 // retest runs the tests of the change with and without the change, if the configuration asks for that. advice is feedback for the

@@ -35,7 +35,7 @@ type Snapshot struct {
 
 // Read reads the files of the base and the tips of the branches.
 func (x *Index) Read(ctx context.Context, base string) (Snapshot, error) {
-	l := Snapshot{Tips: map[string]string{}, base: base, index: x}
+	s := Snapshot{Tips: map[string]string{}, base: base, index: x}
 	prefixes := []string{"refs/heads/" + x.Prefix}
 	if x.Remote != "" { // a local branch is newer, so it comes last
 		prefixes = []string{"refs/remotes/" + x.Remote + "/" + x.Prefix, prefixes[0]}
@@ -43,11 +43,11 @@ func (x *Index) Read(ctx context.Context, base string) (Snapshot, error) {
 	for _, prefix := range prefixes {
 		refs, err := x.Git.Refs(ctx, prefix[:strings.LastIndex(prefix, "/")+1])
 		if err != nil {
-			return l, err
+			return s, err
 		}
 		for ref, tip := range refs {
 			if key, ok := strings.CutPrefix(ref, prefix); ok {
-				l.Tips[key] = tip
+				s.Tips[key] = tip
 			}
 		}
 	}
@@ -56,29 +56,29 @@ func (x *Index) Read(ctx context.Context, base string) (Snapshot, error) {
 	if x.base != base {
 		all, err := diff.List(ctx, x.Git, base)
 		if err != nil {
-			return l, err
+			return s, err
 		}
 		x.base, x.files, x.touched = base, NewFiles(slices.Collect(maps.Keys(all))), map[string][]string{}
 	}
-	l.Files = x.files
-	return l, nil
+	s.Files = x.files
+	return s, nil
 }
 
 // Branch returns the files that the branch of an issue changes; none if it has no branch or shares no history with the base.
-func (l Snapshot) Branch(ctx context.Context, key string) (Area, error) {
-	tip, x := l.Tips[key], l.index
+func (s Snapshot) Branch(ctx context.Context, key string) (Area, error) {
+	tip, x := s.Tips[key], s.index
 	if tip == "" {
 		return Area{}, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	paths, known := x.touched[tip]
-	if !known || x.base != l.base {
+	if !known || x.base != s.base {
 		var err error
-		if paths, err = diff.Touched(ctx, x.Git, l.base, tip); err != nil && !git.Failed(err) {
+		if paths, err = diff.Touched(ctx, x.Git, s.base, tip); err != nil && !git.Failed(err) {
 			return Area{}, err
 		}
-		if x.base == l.base {
+		if x.base == s.base {
 			x.touched[tip] = paths
 		}
 	}
@@ -86,14 +86,14 @@ func (l Snapshot) Branch(ctx context.Context, key string) (Area, error) {
 }
 
 // Issue returns the files that an issue names. declared means that somebody has listed them; otherwise they are a guess.
-func (l Snapshot) Issue(i tracker.Issue) (area Area, declared bool) {
+func (s Snapshot) Issue(i tracker.Issue) (area Area, declared bool) {
 	list := i.Touches
 	if list == nil {
 		if list, declared = Declared(i.Body); !declared {
-			return l.Files.Named(i.Title + "\n" + i.Body), false
+			return s.Files.Named(i.Title + "\n" + i.Body), false
 		}
 	}
-	return l.Files.Patterns(list), true
+	return s.Files.Patterns(list), true
 }
 
 // Backlog is the state of a backlog. Fields may be zero.
@@ -109,10 +109,10 @@ type Backlog struct {
 }
 
 // Facts returns the facts of a backlog, without its limits.
-func (l Snapshot) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
-	f.Files = l.Files
+func (s Snapshot) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
+	f.Files = s.Files
 	for _, i := range b.Queue {
-		area, declared := l.Issue(i)
+		area, declared := s.Issue(i)
 		f.Queue = append(f.Queue, Issue{
 			Key:      i.Key,
 			Area:     area,
@@ -139,7 +139,7 @@ func (l Snapshot) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 			continue
 		}
 		work := Work{Key: key, Since: since}
-		if work.Area, err = l.Branch(ctx, key); err != nil {
+		if work.Area, err = s.Branch(ctx, key); err != nil {
 			return f, err
 		}
 		if open {
@@ -152,7 +152,7 @@ func (l Snapshot) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 					return f, err
 				}
 			}
-			said, _ := l.Issue(issue)
+			said, _ := s.Issue(issue)
 			work.Area, work.Labels = work.Area.And(said), issue.Labels
 			f.InProgress = append(f.InProgress, work)
 		}

@@ -116,38 +116,38 @@ func NewBaselines(c *Config, dir string) *Baselines {
 
 // Get runs setup and gate on the base, before any agent is paid. A gate that fails there is a result, for the agent; one that
 // cannot run is a BaselineError.
-func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
-	name := l.name(ctx, b)
-	if v := l.load(name); v != nil {
+func (bs *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
+	name := bs.name(ctx, b)
+	if v := bs.load(name); v != nil {
 		return v, nil
 	}
-	if err := l.wait(ctx, b); err != nil {
+	if err := bs.wait(ctx, b); err != nil {
 		return nil, err
 	}
-	l.setHolder(b.Key)
-	defer func() { l.setHolder(""); <-l.busy }()
-	if v := l.load(name); v != nil { // stored by a run that was first
+	bs.setHolder(b.Key)
+	defer func() { bs.setHolder(""); <-bs.busy }()
+	if v := bs.load(name); v != nil { // stored by a run that was first
 		return v, nil
 	}
-	if c := l.failedGates[name]; c.err != nil && c.at.After(b.Since) {
+	if c := bs.failedGates[name]; c.err != nil && c.at.After(b.Since) {
 		return nil, &waitedError{c.err, c.foundBy}
 	}
 	b.Notify(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
-	got, err := l.c.runOnBase(ctx, b)
+	got, err := bs.c.runOnBase(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("gate on %s: %w", b.Base.Name, err)
 	}
 	v := &journal.Verification{Tip: b.Base.Commit, Base: b.Base.Name, Checks: got.Checks, Setup: got.Setup}
 	for i := range v.Checks {
-		v.Checks[i].Tail = l.c.Secrets.Clean(v.Checks[i].Tail)
+		v.Checks[i].Tail = bs.c.Secrets.Clean(v.Checks[i].Tail)
 	}
 	if !got.allCouldRun() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.noteFailed(name, failedGate{err, time.Now(), b.Key}) // for runs in progress; a later run tries again
+		bs.noteFailed(name, failedGate{err, time.Now(), b.Key}) // for runs in progress; a later run tries again
 		return nil, err
 	}
-	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
-		l.c.Log.Warn("the result of the gate on the base is not kept", "error", err)
+	if err := bs.save(name, baseline{v, bs.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
+		bs.c.Log.Warn("the result of the gate on the base is not kept", "error", err)
 	}
 	return v, nil
 }
@@ -159,25 +159,25 @@ func (l *Baselines) noteFailed(name string, f failedGate) {
 }
 
 // setHolder notes the key of the run whose gate is in progress.
-func (l *Baselines) setHolder(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holder = key
+func (bs *Baselines) setHolder(key string) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	bs.holder = key
 }
 
 // wait returns when no other gate is in progress.
-func (l *Baselines) wait(ctx context.Context, b Baseline) error {
+func (bs *Baselines) wait(ctx context.Context, b Baseline) error {
 	select {
-	case l.busy <- struct{}{}:
+	case bs.busy <- struct{}{}:
 		return nil
 	default:
-		l.mu.Lock()
-		by := cmp.Or(l.holder, "another issue")
-		l.mu.Unlock()
+		bs.mu.Lock()
+		by := cmp.Or(bs.holder, "another issue")
+		bs.mu.Unlock()
 		b.Notify(journal.EventNote, "waits for the gate on "+b.Base.Name+", which runs for "+by)
 	}
 	select {
-	case l.busy <- struct{}{}:
+	case bs.busy <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -201,8 +201,8 @@ func (c *Config) runOnBase(ctx context.Context, b Baseline) (got Checked, err er
 	})
 }
 
-func (l *Baselines) name(ctx context.Context, b Baseline) string {
-	return l.c.Conditions(ctx, b.Checks, b.Base.Commit) + ".json"
+func (bs *Baselines) name(ctx context.Context, b Baseline) string {
+	return bs.c.Conditions(ctx, b.Checks, b.Base.Commit) + ".json"
 }
 
 // Conditions returns a hash of everything that the result of checks depends on besides the commit, as far as ralph knows it. more
@@ -239,36 +239,36 @@ type baseline struct {
 }
 
 // load returns a stored result, unless its home has been removed since; nil: there is none.
-func (l *Baselines) load(name string) *journal.Verification {
-	path := filepath.Join(l.dir, name)
+func (bs *Baselines) load(name string) *journal.Verification {
+	path := filepath.Join(bs.dir, name)
 	info, err := os.Stat(path)
 	if err != nil || time.Since(info.ModTime()) > ResultLife {
 		return nil
 	}
 	text, err := os.ReadFile(path)
 	v := baseline{Verification: &journal.Verification{}}
-	if err != nil || json.Unmarshal(text, &v) != nil || len(v.Checks) == 0 || v.Home != "" && !l.c.Homes.Has(v.Home) {
+	if err != nil || json.Unmarshal(text, &v) != nil || len(v.Checks) == 0 || v.Home != "" && !bs.c.Homes.Has(v.Home) {
 		return nil
 	}
 	return v.Verification
 }
 
-func (l *Baselines) save(name string, v baseline) error {
+func (bs *Baselines) save(name string, v baseline) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+	if err := os.MkdirAll(bs.dir, 0o700); err != nil {
 		return err
 	}
-	l.prune()
+	bs.prune()
 	f, err := os.CreateTemp(l.dir, "new-")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(l.dir, name))
+		err = os.Rename(f.Name(), filepath.Join(bs.dir, name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
@@ -277,10 +277,10 @@ func (l *Baselines) save(name string, v baseline) error {
 }
 
 // prune makes room for another result: it removes results that are too old to be used, and the oldest if there are too many.
-func (l *Baselines) prune() {
-	for n, f := range disk.NewestFiles(l.dir) {
+func (bs *Baselines) prune() {
+	for n, f := range disk.NewestFiles(bs.dir) {
 		if n >= baselinesKept-1 || time.Since(f.ModTime()) > ResultLife {
-			_ = os.Remove(filepath.Join(l.dir, f.Name())) // tried again next time
+			_ = os.Remove(filepath.Join(bs.dir, f.Name())) // tried again next time
 		}
 	}
 }
