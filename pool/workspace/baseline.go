@@ -262,18 +262,7 @@ func (bs *Baselines) save(name string, v baseline) error {
 		return err
 	}
 	bs.prune()
-	f, err := os.CreateTemp(l.dir, "new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(bs.dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return disk.WriteFile(filepath.Join(bs.dir, name), text, 0o600, disk.Process)
 }
 
 // prune makes room for another result: it removes results that are too old to be used, and the oldest if there are too many.
