@@ -19,8 +19,11 @@ func (r *Repo) merger() merge.Repo {
 	}
 }
 
-// CheckMerge fails, as Merge would, if a checkout keeps the base branch from being moved, such as by a rebase of the branch.
-func (r *Repo) CheckMerge(ctx context.Context, base Base) error { return r.merger().Check(ctx, base) }
+// CheckMerge fails, as Merge would, if a checkout keeps the base branch from being moved, such as by a rebase of the branch, or by
+// files of the user's (ErrDirty).
+func (r *Repo) CheckMerge(ctx context.Context, base Base, tip string) error {
+	return r.merger().Check(ctx, base, tip)
+}
 
 // Merge merges tip into the base branch; see [merge.Repo.MergeInto]. The caller holds the lock of LockMerges.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {

@@ -2,12 +2,14 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // Item is a branch with the actions of its caller. The functions are called one at a time, except Renew.
@@ -106,7 +108,9 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 			return false, err
 		}
 	}
-	if _, err := m.Repo.Merge(ctx, base, s.Tip, ""); err != nil {
+	if _, err := m.Repo.Merge(ctx, base, s.Tip, ""); errors.Is(err, worktree.ErrBehind) {
+		m.Notify(err.Error())
+	} else if err != nil {
 		return false, err
 	}
 	return true, nil

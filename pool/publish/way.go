@@ -10,22 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// CheckBlockingFiles returns an error that wraps worktree.ErrDirty if files of the user's keep the checkout of a base branch from
-// being updated to a commit. It returns nil also if another branch is checked out.
-func CheckBlockingFiles(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip string) error {
-	if on, err := repo.Base(ctx, ""); err != nil || on.Ref != base.Ref {
-		return nil //nolint:nilerr // none is checked out
-	}
-	if related, err := repo.Spans().Related(ctx, base.Commit, tip); err != nil || !related {
-		return err // unrelated: nothing will be moved
-	}
-	path, err := repo.Git().BlockingPath(ctx, repo.Dir(), tip)
-	if err != nil || path == "" {
-		return err
-	}
-	return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them first", worktree.ErrDirty, repo.Dir(), path)
-}
-
 // ErrNothing means that a branch does not exist or has no new commit.
 var ErrNothing = errors.New("nothing to merge")
 
@@ -59,7 +43,7 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 			continue
 		}
 		if has, err := span.Absorbed(ctx, repo.Git(), base.Commit, []string{at}); err != nil || !has[at] {
-			return base, tip, cmp.Or(err, repo.CheckMerge(ctx, base), CheckBlockingFiles(ctx, repo, base, at))
+			return base, tip, cmp.Or(err, repo.CheckMerge(ctx, base, at))
 		}
 	}
 	if here+remote == "" {

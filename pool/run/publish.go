@@ -228,7 +228,9 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 	title, _ := tracker.Clean(x.run.Title)
 	message := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", x.run.Branch, title), ": ")
 	into, err := x.c.Repo.Merge(ctx, x.base, s.Tip, message)
-	if err != nil {
+	if errors.Is(err, worktree.ErrBehind) {
+		*s = x.warn(*s, err)
+	} else if err != nil {
 		return err
 	}
 	x.result.Merged = into

@@ -85,6 +85,16 @@ func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
 	return all, nil
 }
 
+// Now reads again which branches the checkout has. Its git directory has to be known.
+func (c Checkout) Now(ctx context.Context, g git.Runner) (Checkout, error) {
+	branch, err := g.Head(ctx, c.GitDir)
+	if git.ExitCode(err) == 1 {
+		branch, err = "", nil // detached
+	}
+	c.Branch, c.Begun = branch, begun(c.GitDir)
+	return c, err
+}
+
 // OfUsers returns the branches of this prefix, by full ref, that checkouts of the user's have. Usually there is none, and list is
 // not called.
 func OfUsers(g git.Runner, prefix string, list func() ([]Checkout, error)) (map[string]*HeldError, error) {

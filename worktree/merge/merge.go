@@ -4,12 +4,11 @@ package merge
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/worktree/base"
@@ -27,7 +26,13 @@ var (
 	ErrFiltered = errors.New("a filter of your git configuration")
 	// ErrConflict means that a rebase or merge conflicts. Nothing was changed.
 	ErrConflict = errors.New("conflict")
+	// ErrBehind means that the branch was moved, and that a checkout to which the user has switched it meanwhile was not: a
+	// commit there would undo the merge.
+	ErrBehind = errors.New("its checkout was not updated")
 )
+
+// errLeft means that the branch is not checked out any more where it was.
+var errLeft = errors.New("it is checked out and left again all the time")
 
 // Repo describes the repository with the branch.
 type Repo struct {
@@ -39,13 +44,15 @@ type Repo struct {
 	Runs   string     // folder of the worktrees of runs
 	// Checkouts lists the worktrees that git knows of.
 	Checkouts func(context.Context) ([]checkout.Checkout, error)
+	// Sleep waits while another program holds a lock; nil: real time.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // MergeInto merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then it
 // moves the branch from exactly b.Commit, together with its checkout, if there is one. It changes nothing if files of the
 // checkout are in the way (ErrDirty), a changed file goes through a filter there (ErrFiltered), there is a conflict
-// (ErrConflict), or the branch has moved (git.ErrMoved). The message is neutralized, so that it does not act on a forge. A
-// tip that the branch already contains is not an error.
+// (ErrConflict), the branch has moved (git.ErrMoved), or another program has locked it. The message is neutralized, so that it
+// does not act on a forge. A tip that the branch already contains is not an error. With ErrBehind it also returns the commit.
 func (r Repo) MergeInto(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
 	switch {
 	case !strings.HasPrefix(b.Ref, git.Heads):
@@ -55,21 +62,23 @@ func (r Repo) MergeInto(ctx context.Context, b record.Base, tip, message string)
 	default:
 		commit, err = r.into(ctx, b, tip, message)
 	}
-	if err != nil {
-		return "", fmt.Errorf("merge into %s: %w", b.Name, err)
+	if err == nil {
+		return commit, nil
 	}
-	return commit, nil
+	if err = fmt.Errorf("merge into %s: %w", b.Name, err); errors.Is(err, ErrBehind) {
+		return commit, err
+	}
+	return "", err
 }
 
 func (r Repo) into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
-	if _, err := r.expectTip(ctx, b, b.Commit); err != nil {
+	if err := r.expectTip(ctx, b.Ref, b.Commit); err != nil {
 		return "", err
 	}
 	if merged, err := r.Git.Contains(ctx, b.Commit, tip); err != nil || merged {
 		return b.Commit, err
 	}
-	place, err := r.checkoutOf(ctx, b.Ref)
-	if err != nil {
+	if _, err := r.checkoutOf(ctx, b.Ref); err != nil {
 		return "", err
 	}
 	commit = tip
@@ -82,31 +91,32 @@ func (r Repo) into(ctx context.Context, b record.Base, tip, message string) (com
 			return "", err
 		}
 	}
-	if place.Dir == "" {
-		return commit, r.Git.MoveRefs(ctx, git.Edit{Ref: b.Ref, New: commit, Old: b.Commit})
+	const looks = 5 // the user may switch branches at the same time
+	for n := 0; ; n++ {
+		place, err := r.checkoutOf(ctx, b.Ref)
+		if err != nil {
+			return "", err
+		}
+		m := move{b.Ref, b.Commit, commit}
+		if place.Dir == "" {
+			if err := r.Git.MoveRefs(ctx, git.Edit{Ref: m.ref, New: m.new, Old: m.old}); err != nil {
+				return "", err
+			}
+			return commit, r.follow(ctx, m, tip)
+		}
+		if err = r.advance(context.WithoutCancel(ctx), place, m, tip); !errors.Is(err, errLeft) || n == looks {
+			return commit, err
+		}
 	}
-	return commit, r.advance(ctx, place, b, commit, tip)
 }
 
-// expectTip returns the commit of the branch, and git.ErrMoved if it is none of the expected ones.
-func (r Repo) expectTip(ctx context.Context, b record.Base, expected ...string) (string, error) {
-	refs, err := r.Git.Refs(ctx, b.Ref)
-	if err != nil {
-		return "", err
+// expectTip returns git.ErrMoved if the branch is not at the expected commit.
+func (r Repo) expectTip(ctx context.Context, ref, expected string) error {
+	refs, err := r.Git.Refs(ctx, ref)
+	if err == nil && refs[ref] != expected {
+		err = fmt.Errorf("%w: it is at %s, expected %s", git.ErrMoved, git.OrNothing(refs[ref]), git.Short(expected))
 	}
-	at := refs[b.Ref]
-	if !slices.Contains(expected, at) {
-		return "", fmt.Errorf("%w: it is at %s, expected %s", git.ErrMoved, git.OrNothing(at), git.Short(b.Commit))
-	}
-	return at, nil
-}
-
-// Check fails if MergeInto would refuse because of a checkout that has the branch.
-func (r Repo) Check(ctx context.Context, b record.Base) error {
-	if _, err := r.checkoutOf(ctx, b.Ref); err != nil {
-		return fmt.Errorf("merge into %s: %w", b.Name, err)
-	}
-	return nil
+	return err
 }
 
 // checkoutOf returns the only checkout that has the branch checked out, or a zero one. It fails with a [*checkout.HeldError]
@@ -154,49 +164,4 @@ func (r Repo) makeMergeCommit(ctx context.Context, b record.Base, tip, message s
 		return "", err
 	}
 	return g.CommitTree(ctx, tree, neutral.Text(message), b.Commit, tip)
-}
-
-// advance moves the branch together with its checkout. Git refuses before any change if a changed or untracked file is in
-// the way. Git moves the branch after the files, so that a crash leaves a checkout ahead of its branch, not one that would
-// revert the branch. advance ignores cancellation of ctx.
-func (r Repo) advance(ctx context.Context, place checkout.Checkout, b record.Base, commit, tip string) error {
-	dir := place.Dir
-	if place.GitDir == "" {
-		return fmt.Errorf("the git directory of the checkout %s is not known; check: git worktree list", dir)
-	}
-	ctx = context.WithoutCancel(ctx)
-	g, err := git.New(r.State).ShareCache(r.Git).Pin(place.GitDir, r.Common, dir).WithIdent(ctx)
-	if err != nil {
-		return err
-	}
-	config, err := g.Config(ctx)
-	if err != nil {
-		return err
-	}
-	safe, filters := g.OwnFilters(config, dir)
-	switch path, err := g.Filtered(ctx, filters, filepath.Join(r.Temp, "index-"+rand.Text()), b.Commit, commit); {
-	case err != nil:
-		return fmt.Errorf("look for filters: %w", err)
-	case path != "":
-		return fmt.Errorf("%w would run on %s in %s; if its program is not a file of the commits, type: git -C %s merge %s",
-			ErrFiltered, git.Printable(path), dir, git.Quote(dir), tip)
-	}
-	g = g.With(safe...)
-	_, err = g.Output(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
-		"--no-verify-signatures", commit)
-	if err == nil {
-		return nil
-	}
-	at, readErr := r.expectTip(ctx, b, b.Commit, commit)
-	if readErr != nil {
-		return readErr
-	}
-	if at == commit {
-		return nil
-	}
-	if path, lookErr := g.BlockingPath(ctx, dir, commit); lookErr == nil && path != "" {
-		return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them, then: git -C %s merge %s",
-			ErrDirty, dir, path, git.Quote(dir), tip)
-	}
-	return err
 }

@@ -1,0 +1,159 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/filelock"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// leave leaves the lock of a ralph that was killed.
+func (s *site) leave() (lock string) {
+	s.Helper()
+	lock = filepath.Join(s.common, "index.lock")
+	text := fmt.Sprintf(holdText, s.base.Ref, s.base.Commit, s.tip)
+	if err := os.WriteFile(lock, []byte(text), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	return lock
+}
+
+// Ralph was killed while it moved the checkout: its lock does not keep the next ralph from working, and its changes are undone,
+// even if the next merge is another one. What the user has changed stays.
+func TestKilledInTheCheckout(t *testing.T) {
+	t.Parallel()
+	t.Run("before the index", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		s.write("a", "ne")      // half written
+		s.write("d", "")        // begun
+		s.write("new/e", "new") // written
+		s.run(s.dir, "rm", "c", "dir/b")
+		s.write("mine", "mine")
+		s.leave()
+		other := s.git("commit-tree", "-p", s.base.Commit, "-m", "other", s.base.Commit+"^{tree}")
+		if commit, err := s.repo.MergeInto(t.Context(), s.base, other, "m"); err != nil || commit != other {
+			t.Fatalf("%s, %v", commit, err)
+		}
+		s.check(other, " M mine")
+	})
+	t.Run("before the branch", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		s.git("read-tree", "-m", "-u", s.base.Commit, s.tip)
+		s.leave()
+		if err := s.repo.Check(t.Context(), s.base, s.tip); err != nil {
+			t.Error(err)
+		}
+		s.check(s.base.Commit, "")
+	})
+	t.Run("after the branch", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		s.git("read-tree", "-m", "-u", s.base.Commit, s.tip)
+		s.git("update-ref", s.base.Ref, s.tip)
+		s.leave()
+		s.base.Commit = s.tip
+		if err := s.repo.Check(t.Context(), s.base, s.tip); err != nil {
+			t.Error(err)
+		}
+		s.check(s.tip, "")
+	})
+	t.Run("not killed", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		f, err := os.Open(s.leave())
+		if err == nil {
+			defer f.Close()
+			_, err = filelock.Try(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.merge(); err == nil || !strings.Contains(err.Error(), f.Name()) {
+			t.Errorf("the lock of a living ralph was taken: %v", err)
+		}
+	})
+}
+
+// A git that switches to main has read the old commit, and ends only after ralph has moved main. Ralph waits for its lock.
+func TestWaitsForTheUsersSwitch(t *testing.T) {
+	t.Parallel()
+	for _, edit := range []string{"mine", "a"} {
+		t.Run(edit, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.git("switch", "-q", "-c", "feature")
+			s.write(edit, "mine")
+			lock := filepath.Join(s.common, "index.lock")
+			waits := 0
+			s.afterLook = func() {
+				if err := os.WriteFile(lock, nil, 0o644); err != nil {
+					t.Error(err)
+				}
+			}
+			s.repo.Sleep = func(context.Context, time.Duration) error {
+				if waits++; waits == 3 {
+					s.git("symbolic-ref", "HEAD", s.base.Ref)
+					return os.Remove(lock)
+				}
+				return nil
+			}
+			commit, err := s.merge()
+			if commit != s.tip {
+				t.Fatalf("%q, %v", commit, err)
+			}
+			if edit == "mine" && err == nil {
+				s.check(s.tip, " M mine")
+				return
+			}
+			if edit == "mine" || !errors.Is(err, ErrBehind) {
+				t.Fatal(err)
+			}
+			_, command, _ := strings.Cut(err.Error(), ": git ")
+			s.run(s.dir, "sh", "-c", "git "+command)
+			if got := s.git("diff", "--name-only", "HEAD"); got != "a" || s.git("symbolic-ref", "HEAD") != s.base.Ref {
+				t.Errorf("after the command, changed is %q", got)
+			}
+		})
+	}
+}
+
+// While ralph holds the lock of the index, git still makes a new branch at the same commit, and a script can move a branch.
+// Ralph then puts the files back.
+func TestBranchChangesUnderTheLock(t *testing.T) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for act, want := range map[string]error{"switch -q -c feature": nil, "update-ref refs/heads/main HEAD~1": git.ErrMoved} {
+		t.Run(act, func(t *testing.T) {
+			s := newSite(t)
+			bin := t.TempDir()
+			once := filepath.Join(bin, "once")
+			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = update-ref ] && mkdir %s 2>/dev/null && env -i HOME=/ %s -C %s %s\nexec %s \"$@\"\n",
+				git.Quote(once), git.Quote(program), git.Quote(s.dir), act, git.Quote(program))
+			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			commit, err := s.merge()
+			if !exists(once) || !errors.Is(err, want) {
+				t.Fatalf("%q, %v; want %v", commit, err, want)
+			}
+			main, status := s.tip, ""
+			if want != nil {
+				main, status = s.git("rev-parse", s.base.Commit+"~1"), "A  c\nA  mine"
+			}
+			s.check(main, status)
+		})
+	}
+}
