@@ -201,3 +201,41 @@ func TestShowWhileTheBranchIsCheckedOut(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// If the branch has lost the commits of a run that succeeded, show says how to bring them back, merge names show, and clean keeps them.
+func TestLostCommitsAreNamed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	agent := m.program(t, "agent", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	identity := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") }
+	merge := []string{"merge", "one", "--sandbox=none", "--gate=true"}
+	if got := m.run(t, identity, "work", "--sandbox=none", "--skip-permissions", "--gate=true", "--agent-command="+filepath.Join(agent, "agent")); got.status != exit.OK {
+		t.Fatalf("%+v", got)
+	}
+	refs := func(name string) string {
+		out, err := exec.Command("git", "-C", m.repo, "rev-parse", "--verify", "--quiet", name).Output()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	tip := refs("ralph/one")
+	m.git(t, "branch", "-qf", "ralph/one", "HEAD")
+	command := "git branch -f ralph/one " + tip[:12]
+	if got := m.run(t, identity, merge...); got.status == exit.OK || !strings.Contains(got.stderr, "`ralph show one` says") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, "clean"); !strings.Contains(got.stdout, "kept") || refs("ralph/one") == tip {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, "  it has lost the commits of the last successful run: "+tip[:12]+"\n") ||
+		!strings.HasSuffix(got.stdout, "  next: "+command+"\n  next: ralph merge one\n") {
+		t.Errorf("%+v", got)
+	}
+	m.git(t, strings.Fields(command)[1:]...)
+	if got := m.run(t, identity, merge...); got.status != exit.OK {
+		t.Errorf("%+v", got)
+	}
+}

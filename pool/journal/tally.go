@@ -184,6 +184,20 @@ func (h History) Last() (Record, bool) {
 	return Record{}, false
 }
 
+// LostTip returns the tip of the latest run with commits if that run has succeeded and its branch is at another commit; "" otherwise.
+// The branch may have been moved back, for example by the end of a rebase.
+func (h History) LostTip(branchTip string) string {
+	for _, r := range slices.Backward(h) {
+		if r.Ended.IsZero() || r.Commits > 0 && r.Tip != "" {
+			if r.Verdict.Outcome != Succeeded || r.Tip == branchTip {
+				return ""
+			}
+			return r.Tip
+		}
+	}
+	return ""
+}
+
 // Begun returns the runs that reached the agent's work. Runs that ended earlier have left nothing for the next one.
 func (h History) Begun() History {
 	return slices.DeleteFunc(slices.Clone(h), func(r Record) bool {

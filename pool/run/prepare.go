@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // prepared is the place where the run works.
@@ -92,7 +93,7 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	if x.run.Settings.Attended {
 		if x.space.Tree.Start() == x.base.Commit {
-			return fmt.Errorf("branch %s has no commit that %s lacks", x.run.Branch, x.base.Name)
+			return fmt.Errorf("branch %s has no commit that %s lacks%s", x.run.Branch, x.base.Name, x.lostCommits(ctx))
 		}
 		return nil
 	}
@@ -107,6 +108,18 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.r.opened.Store(true)
 	return nil
+}
+
+// lostCommits says how to bring the latest commits back to the branch, if neither it nor the base has them; "" if there are none.
+func (x *execution) lostCommits(ctx context.Context) string {
+	tip := journal.History(x.earlier).LostTip(x.base.Commit)
+	if tip == "" {
+		return ""
+	}
+	if missing, err := span.Missing(ctx, x.c.Repo.Git(), x.base.Commit, tip); err != nil || !missing {
+		return ""
+	}
+	return fmt.Sprintf("; its last run has left commits at %s; to bring them back: git branch -f %s %[1]s", git.Short(tip), git.Quote(x.run.Branch))
 }
 
 // builtOn returns the commit of the base on which the run's commits are built: that of an earlier run if this run continues its

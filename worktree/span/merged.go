@@ -66,6 +66,16 @@ func Absorbed(ctx context.Context, g git.Runner, ours string, theirs []string) (
 	return absorbed, err
 }
 
+// Missing reports whether a commit exists here and has changes that ours lacks.
+func Missing(ctx context.Context, g git.Runner, ours, theirs string) (bool, error) {
+	here, err := g.IDs(ctx, []string{theirs})
+	if err != nil || here[0] == "" {
+		return false, err
+	}
+	absorbed, err := Absorbed(ctx, g, ours, []string{theirs})
+	return err == nil && !absorbed[theirs], err
+}
+
 // redundant is like Absorbed, for existing commits that ours does not contain.
 func redundant(ctx context.Context, g git.Runner, ours string, theirs []string) (map[string]bool, error) {
 	if len(theirs) == 0 {

@@ -319,6 +319,10 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	case b.Merged && b.Ahead > 0:
 		why = c.base.Name + " has its changes; it was at " + screen.ShortSHA(b.Tip)
 	}
+	lost, err := c.lost(ctx, b)
+	if err != nil && !c.discard {
+		return keep("%v", err)
+	}
 	switch nowhere := b.Tip != "" && !b.Merged; {
 	case c.discard:
 		why = "discarded"
@@ -332,6 +336,8 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 		return keep("%s not in %s: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
 	case nowhere && b.ContainedIn == "":
 		return keep("%s not in %s, on no branch: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
+	case lost != "":
+		return keep("it has lost the commits of its last run, %s; `ralph show %s` says how to bring them back", screen.ShortSHA(lost), l.key)
 	case b.WIP != "" && !b.Stale:
 		return keep("uncommitted changes saved: %s", screen.ShortSHA(b.WIP))
 	case nowhere:

@@ -52,6 +52,9 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	passed, _ := a.AgentEnv(p.AgentEnv) // a missing variable has no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
 	now, err := workOf(ctx, p, Standing(states))
+	if err == nil {
+		now.findLost(ctx, p, runs)
+	}
 	if a.JSON {
 		shown := make([]ShownRunData, len(states))
 		for i, s := range states {

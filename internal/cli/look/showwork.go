@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/commits"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // WorkData says where the work on an issue is now, and what to type next. Fields are only ever added.
@@ -28,6 +29,7 @@ type WorkData struct {
 	Merged      bool             `json:"merged"`
 	Uncommitted string           `json:"uncommitted,omitempty"` // the commit of saved changes
 	Worktree    string           `json:"worktree,omitempty"`
+	Lost        string           `json:"lost,omitempty"` // the tip of the latest successful run, if its branch has lost all commits
 	Next        []string         `json:"next"`
 	Tip, Begin  string           `json:"-"` // commits
 	Was         string           `json:"-"` // the command that shows the changes of commits that the base contains
@@ -110,6 +112,22 @@ func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 	return issue
 }
 
+// findLost finds commits of the latest run that its branch has lost: somebody has moved it back, or the end of a rebase has.
+func (w *WorkData) findLost(ctx context.Context, p *compose.Parts, runs journal.History) {
+	tip := runs.LostTip(w.Tip)
+	if w.Branch == "" || w.Ahead > 0 || w.Running || tip == "" {
+		return
+	}
+	missing, err := span.Missing(ctx, p.Repo.Git(), w.Begin, tip)
+	if err != nil {
+		p.Log.Debug("lost commits not looked for", "error", err)
+	}
+	if missing {
+		w.Lost = tip
+		w.Next = []string{report.GitCommand("branch -f", w.Branch) + " " + screen.ShortSHA(tip), "ralph merge " + runs[0].Key}
+	}
+}
+
 // unimported reports that the run is on and has no imported commits yet.
 func (w WorkData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
 
@@ -166,6 +184,9 @@ func showWork(a *compose.App, w WorkData) {
 		a.UI.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
 	default:
 		a.UI.Printf("  %s has %s that %s lacks\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
+	}
+	if w.Lost != "" {
+		a.UI.Printf("  it has lost the commits of the last successful run: %s\n", screen.ShortSHA(w.Lost))
 	}
 	for _, c := range w.Commits {
 		a.UI.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
