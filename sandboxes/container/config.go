@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
@@ -112,6 +113,9 @@ func (c Config) problems(image sandboxes.Fix) (errs []error) {
 		if dir != "" && (!path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, ":,\n\x00")) {
 			say("%s %q inside is not a clean absolute path without ':' and ','", name, dir)
 		}
+	}
+	if syntax.Covers(c.Workdir, c.Home) {
+		say("working folder %q inside would cover the home, or a folder of ralph or the system", c.Workdir)
 	}
 	for namespace, mode := range map[string]string{"network": c.Network, "user namespace": c.UserNamespace} {
 		if err := checkNamespace(namespace, mode); err != nil {

@@ -5,6 +5,7 @@ package syntax
 import (
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,6 +35,17 @@ func Mount(kind string, m sandboxes.Mount, more string) (string, error) {
 	}
 	w.Flush()
 	return strings.TrimSuffix(line.String(), "\n"), w.Error()
+}
+
+// Covers reports whether a worktree at this path inside would cover the home, or files without which nothing runs there.
+func Covers(dir, home string) bool {
+	for _, whole := range []string{"/.ralph", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys"} {
+		if sandboxes.IsInside(dir, whole) {
+			return true
+		}
+	}
+	usual := []string{"/run", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/sbin", "/usr/share", "/var"}
+	return slices.Contains(usual, dir) || dir != "" && dir != "/" && sandboxes.IsInside(home, dir)
 }
 
 // maxEnvLine is how many bytes of a line in an environment file the engines' programs read.
