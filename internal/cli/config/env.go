@@ -48,7 +48,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	for name, v := range seen {
 		k, known := byName[name]
 		switch {
-		case !known && !forAgents(name) && name != TrustVariable && !slices.Contains(SecretVariables(), name):
+		case !known && !forAgents(name) && name != trustVariable && !slices.Contains(SecretVariables(), name):
 			guess := nearest.DidYouMean(strings.TrimPrefix(name, keys.EnvPrefix), keys.EnvPrefix, names)
 			warnings = append(warnings, "unknown variable "+name+guess)
 		case known && v != "":

@@ -123,20 +123,20 @@ func (e *UntrustedError) Error() string {
 	}
 	text := e.What() + "; read and accept " + what + " with: " + e.Command
 	if e.Named != "" {
-		text += fmt.Sprintf(" (%s accepts %q, and these values are %s)", TrustVariable, e.Named, e.Hash)
+		text += fmt.Sprintf(" (%s accepts %q, and these values are %s)", trustVariable, e.Named, e.Hash)
 	}
 	return text
 }
 
-// TrustVariable is the variable that accepts the guarded values by their hash, for example in CI.
-const TrustVariable = keys.EnvPrefix + "TRUST"
+// trustVariable is the variable that accepts the guarded values by their hash, for example in CI.
+const trustVariable = keys.EnvPrefix + "TRUST"
 
 // trusted refuses guarded values of the repository's file that the user has not accepted.
 func (s Sources) trusted(values trust.Values) error {
 	if len(values) == 0 {
 		return nil
 	}
-	hash, named := values.Hash(), strings.TrimSpace(Getenv(s.Environ, TrustVariable))
+	hash, named := values.Hash(), strings.TrimSpace(Getenv(s.Environ, trustVariable))
 	if strings.EqualFold(named, hash) {
 		return nil
 	}

@@ -145,7 +145,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	}
 	MarkMerged(ctx, p, states)
 	slices.SortStableFunc(states, byNeed)
-	parked, err := Parked(ctx, p)
+	parked, err := loadParked(ctx, p)
 	if err != nil {
 		return err
 	}

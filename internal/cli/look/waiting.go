@@ -105,8 +105,8 @@ func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) st
 	PrintOpen(a, list)
 }
 
-// Parked lists the agents that runs of this host found unavailable, and whose waiting time is not over.
-func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
+// loadParked lists the agents that runs of this host found unavailable, and whose waiting time is not over.
+func loadParked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 // Waits lists the unavailable agents for which a first attempt has to wait, soonest first. It is empty if one of the attempt's
 // agents is available.
 func Waits(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
-	parked, err := Parked(ctx, p)
+	parked, err := loadParked(ctx, p)
 	return parking.Waits(choices(p.Config, 1), parked), err
 }
 
