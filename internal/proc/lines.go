@@ -4,7 +4,7 @@ import "bytes"
 
 // The maximum length of a line, in bytes, of a [Lines]: of output of untrusted programs, and of git's data.
 const (
-	MaxLine      = 16 << 20
+	maxLine      = 16 << 20
 	maxExactLine = 64 << 20
 )
 
@@ -25,8 +25,8 @@ type Lines struct {
 }
 
 // NewLines returns a Lines that calls line with each line, without its end ("\n" or "\r\n"). The slice is valid only during
-// the call. The limit is MaxLine.
-func NewLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine} }
+// the call. The limit is maxLine.
+func NewLines(line func([]byte)) *Lines { return &Lines{line: line, max: maxLine} }
 
 // NewExactLines returns a Lines that splits at "\n" only, for data in which "\r" has no special meaning.
 func NewExactLines(line func([]byte)) *Lines {

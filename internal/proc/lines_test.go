@@ -71,14 +71,14 @@ func TestLinesGivesAHugeBufferBack(t *testing.T) {
 	longest := 0
 	l := NewLines(func(line []byte) { longest = max(longest, len(line)) })
 	piece := bytes.Repeat([]byte("x"), 1<<20)
-	for range MaxLine/len(piece) + 2 {
+	for range maxLine/len(piece) + 2 {
 		_, _ = l.Write(piece)
-		if cap(l.buf) > MaxLine {
+		if cap(l.buf) > maxLine {
 			t.Fatalf("the buffer has %d bytes, more than a line may have", cap(l.buf))
 		}
 	}
 	_, _ = l.Write([]byte("\nshort"))
-	if longest != MaxLine || l.Cut() != 1 {
+	if longest != maxLine || l.Cut() != 1 {
 		t.Errorf("the longest line has %d bytes, %d are cut", longest, l.Cut())
 	}
 	if cap(l.buf) > keptBuffer {
