@@ -9,14 +9,14 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// MaxStreams is the maximum number of open connections; the forwarder inside has the same limit.
-const MaxStreams = 1024
+// maxStreams is the maximum number of open connections; the forwarder inside has the same limit.
+const maxStreams = 1024
 
-// TunnelEnd returns one end of the tunnel over the standard input and output of a process.
-func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
+// tunnelEnd returns one end of the tunnel over the standard input and output of a process.
+func tunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
 	config := &smux.Config{
 		Version: 2, KeepAliveDisabled: true, // in version 2 an unread stream does not block others
-		MaxFrameSize: 32 << 10, MaxStreamBuffer: 256 << 10, MaxReceiveBuffer: MaxStreams * 256 << 10,
+		MaxFrameSize: 32 << 10, MaxStreamBuffer: 256 << 10, MaxReceiveBuffer: maxStreams * 256 << 10,
 	}
 	if client {
 		return smux.Client(c, config)
@@ -28,7 +28,7 @@ func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
 // c or ctx has ended and all connections are closed.
 func ServeTunnel(ctx context.Context, c net.Conn, socket string) {
 	defer func() { _ = c.Close() }()
-	session, err := TunnelEnd(c, false)
+	session, err := tunnelEnd(c, false)
 	if err != nil {
 		return
 	}
@@ -41,7 +41,7 @@ func ServeTunnel(ctx context.Context, c net.Conn, socket string) {
 		if err != nil {
 			return
 		}
-		if session.NumStreams() > MaxStreams {
+		if session.NumStreams() > maxStreams {
 			_ = stream.Close()
 			continue
 		}

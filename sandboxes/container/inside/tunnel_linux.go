@@ -17,7 +17,7 @@ func tunnel(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	startThreads()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	session, err := TunnelEnd(stdio{in, out}, true)
+	session, err := tunnelEnd(stdio{in, out}, true)
 	if err != nil {
 		return err
 	}
