@@ -16,7 +16,7 @@ func (w *Workspace) openSandbox(ctx context.Context, spec sandboxes.Spec) (sandb
 		return w.c.Sandboxes.Open(ctx, spec)
 	})
 	box, err := awaitCall(ctx, w.Asked, "Open", returned)
-	if _, silent := errors.AsType[*SilentError](err); silent {
+	if _, silent := errors.AsType[*silentError](err); silent {
 		go w.c.closeLate(spec.Run, returned)
 		w.Hung, w.importGivenUp = true, err
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// SilentError means that a provider's call was given up: it had not returned long after it was to end.
-type SilentError struct {
+// silentError means that a provider's call was given up: it had not returned long after it was to end.
+type silentError struct {
 	Call string
 	Err  error // why it was to end
 }
 
-func (e *SilentError) Error() string {
+func (e *silentError) Error() string {
 	return fmt.Sprintf("the sandbox does not answer: %s was asked to end, but has not returned: %v", e.Call, e.Err)
 }
 
 // Unwrap returns the reason why the call was to end.
-func (e *SilentError) Unwrap() error { return e.Err }
+func (e *silentError) Unwrap() error { return e.Err }
 
 // answer is the result of a provider's call.
 type answer[T any] struct {
@@ -63,7 +63,7 @@ func awaitCall[T any](ctx context.Context, asked <-chan struct{}, name string, r
 	case a, ok := <-returned:
 		return a.result(name, ok)
 	case <-limited.Done():
-		return got, &SilentError{name, cause}
+		return got, &silentError{name, cause}
 	}
 }
 
@@ -79,7 +79,7 @@ func (a answer[T]) result(name string, ok bool) (T, error) {
 type boundedSandbox struct {
 	sandboxes.Sandbox
 	asked  <-chan struct{}
-	silent atomic.Pointer[SilentError]
+	silent atomic.Pointer[silentError]
 }
 
 // Unwrap returns the provider's own sandbox.
@@ -104,7 +104,7 @@ func (p *boundedSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandb
 		cmd.Stderr = errs
 	}
 	exit, err := awaitCall(due, p.asked, "Exec", startCall(func() (sandboxes.Exit, error) { return p.Sandbox.Exec(running, cmd) }))
-	if silent, ok := errors.AsType[*SilentError](err); ok {
+	if silent, ok := errors.AsType[*silentError](err); ok {
 		p.silent.Store(silent)
 		out.end()
 		errs.end()

@@ -85,7 +85,7 @@ func TestCallsThatHang(t *testing.T) {
 			if told := w.CloseSandbox(ctx); len(told) == 0 || !w.Unclosed {
 				t.Errorf("%v", told)
 			}
-			return &SilentError{}
+			return &silentError{}
 		}, nil, grace + briefLimit},
 		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), briefLimit},
 		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * briefLimit},
@@ -110,7 +110,7 @@ func TestCallsThatHang(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := tt.call(ctx, w)
-				silent, ok := errors.AsType[*SilentError](err)
+				silent, ok := errors.AsType[*silentError](err)
 				if got := time.Since(<-begun); got != tt.want || !ok || tt.cause != nil && !errors.Is(silent, tt.cause) {
 					t.Errorf("after %s: %v", got, err)
 				}
@@ -147,7 +147,7 @@ func TestOutputThatNobodyTakes(t *testing.T) {
 		cancel(halt.Error(journal.StopShutdown, ""))
 		start := time.Now()
 		_, err := (&boundedSandbox{Sandbox: writing{}}).Exec(ctx, sandboxes.Command{Stdout: out})
-		if _, ok := errors.AsType[*SilentError](err); !ok || time.Since(start) > 2*briefLimit {
+		if _, ok := errors.AsType[*silentError](err); !ok || time.Since(start) > 2*briefLimit {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		close(out)
