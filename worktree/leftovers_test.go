@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
@@ -220,6 +221,27 @@ func TestNoLeftovers(t *testing.T) {
 	f.sh("", "rm", "-rf", filepath.Join(f.dir, "..", "users"))
 	if got := f.leftovers(true); len(got) != 0 {
 		t.Errorf("found %q", got)
+	}
+}
+
+// Opening the repository removes the empty folder of a process that has ended, and no other.
+func TestEmptyFoldersOfEndedProcesses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ended, used, other := f.repo.self, f.repo.self, f.repo.self
+	ended.PID, used.PID, other.Host = 1<<30, 1<<30+1, "other"
+	for p, files := range map[*claim.Process]string{&ended: "", &used: "/layer-1", &other: ""} {
+		if err := os.MkdirAll(leftover.TempDir(f.state, *p)+files, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), f.dir, f.repo.opts); err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[*claim.Process]bool{&ended: false, &used: true, &other: true, &f.repo.self: true} {
+		if _, err := os.Stat(leftover.TempDir(f.state, *p)); err == nil != want {
+			t.Errorf("folder of process %d on %s: %v", p.PID, p.Host, err)
+		}
 	}
 }
 

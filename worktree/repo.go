@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -97,11 +96,10 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
 	}
-	r.tempDir = leftover.TempDir(r.statePath("."), r.self)
-	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}
-	if err := os.MkdirAll(r.tempDir, 0o700); err != nil {
+	if r.tempDir, err = leftover.MakeTempDir(r.statePath("."), r.self); err != nil {
 		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
+	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

@@ -21,6 +21,19 @@ func TempDir(state string, p claim.Process) string {
 	return filepath.Join(state, "tmp", p.Host, fmt.Sprintf("%d.%s", p.PID, p.Started))
 }
 
+// MakeTempDir makes the folder for a process's temporary files. It removes the empty ones of ended processes of this machine: most
+// processes, such as those that only look, leave nothing else.
+func MakeTempDir(state string, p claim.Process) (string, error) {
+	own := TempDir(state, p)
+	for _, name := range entryNames(filepath.Dir(own)) {
+		pid, started, _ := strings.Cut(name, ".")
+		if n, err := strconv.Atoi(pid); err == nil && !proc.Alive(n, started) {
+			_ = os.Remove(filepath.Join(filepath.Dir(own), name)) // fails unless it is empty
+		}
+	}
+	return own, os.MkdirAll(own, 0o700)
+}
+
 // tempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
 // machines that this process is alive.
 func (s Scope) tempFolders() (all []Leftover) {
