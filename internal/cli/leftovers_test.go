@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Doctor reports files that were put aside until a person deletes them.
@@ -24,6 +25,24 @@ func TestDoctorNamesWhatWasPutAside(t *testing.T) {
 	}
 	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "1 worktree moved aside") || !strings.Contains(got.stdout, "/kept\n") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Doctor reports an old lock on the index of the checkout, and the command that removes it.
+func TestDoctorNamesAnOldIndexLock(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	lock := filepath.Join(m.repo, ".git", "index.lock")
+	for _, age := range []time.Duration{0, time.Hour} {
+		m.write(t, ".git/index.lock", "")
+		if at := time.Now().Add(-age); os.Chtimes(lock, at, at) != nil {
+			t.Fatal("the age is not set")
+		}
+		got := m.run(t, nil, "doctor", "--sandbox=none")
+		if strings.Contains(got.stdout, "rm ROOT/repo/.git/index.lock") != (age > 0) || strings.Contains(got.stdout, "leftovers     none") != (age == 0) {
+			t.Errorf("age %s: %+v", age, got)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -16,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -82,6 +84,7 @@ func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 		}
 		d.add("leftovers", severity, text, fix)
 	}
+	locked := d.indexLock(ctx, p)
 	dir := filepath.Join(p.State, "kept")
 	kept, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -91,9 +94,28 @@ func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 	if len(kept) > 0 {
 		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s moved aside, with work that could not be imported: %s",
 			screen.Plural(len(kept), "worktree"), dir), "check whether you need the files, then delete the folders")
-	} else if len(found) == 0 {
+	} else if len(found) == 0 && !locked {
 		d.ok("leftovers", "none")
 	}
+}
+
+// lockAge is the age from which a lock on the index of the user's checkout is likely to be from a git that was killed.
+const lockAge = time.Minute
+
+// indexLock reports an old lock on the index of the user's checkout, as a killed merge leaves it. Nobody can commit there meanwhile.
+func (d *doctor) indexLock(ctx context.Context, p *compose.Parts) bool {
+	at, err := worktree.Locate(ctx, p.Top)
+	if err != nil {
+		return false // other checks report it
+	}
+	lock := filepath.Join(at.GitDir, "index.lock")
+	info, err := os.Lstat(lock)
+	if err != nil || time.Since(info.ModTime()) < lockAge {
+		return false
+	}
+	d.warn("leftovers", fmt.Sprintf("lock on the index of your checkout, %s old: %s", screen.Age(time.Since(info.ModTime())), lock),
+		"if no git and no editor is at work there: rm "+git.Quote(lock)+", then git status")
+	return true
 }
 
 // identity checks that commits can be made with the configured identity.
