@@ -49,14 +49,14 @@ func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 
 // HeldBranches returns the branches of this prefix that checkouts of the user's have, by full ref. Runs cannot use them.
 func (r *Repo) HeldBranches(ctx context.Context, prefix string) (map[string]*checkout.HeldError, error) {
-	return checkout.OfUsers(r.git, refname.Branch(prefix), func() ([]checkout.Checkout, error) { return r.checkouts(ctx) })
+	return checkout.OfUsers(ctx, r.git, refname.Branch(prefix), r.checkouts)
 }
 
 // guard guards the branch against checkouts other than the tree's own.
-func (t *Tree) guard(ctx context.Context) checkout.Guard {
-	s, list := t.Spec(), func() ([]checkout.Checkout, error) { return t.repo.checkouts(ctx) }
+func (t *Tree) guard() checkout.Guard {
+	s := t.Spec()
 	left := func(commit string) string { return t.repo.refNames.Left(s.Key, commit) }
-	return checkout.Guard{Git: t.repo.git, Ref: refname.Branch(s.Branch), Own: t.record().GitDir, Left: left, List: list}
+	return checkout.Guard{Git: t.repo.git, Ref: refname.Branch(s.Branch), Own: t.record().GitDir, Left: left, List: t.repo.checkouts}
 }
 
 // MoveBranch moves the branch to the last imported commit if an import had to leave it. It fails with a [*checkout.HeldError] while
@@ -68,7 +68,7 @@ func (t *Tree) MoveBranch(ctx context.Context) error {
 		if err != nil || s.Detached || refs.branch == "" || refs.work == "" || refs.branch == refs.work {
 			return err
 		}
-		if err := t.guard(ctx).Check(); err != nil {
+		if err := t.guard().Check(ctx); err != nil {
 			return err
 		}
 		if !refs.left {
@@ -82,6 +82,6 @@ func (t *Tree) MoveBranch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return t.guard(ctx).MoveRefs(ctx, edits...)
+		return t.guard().MoveRefs(ctx, edits...)
 	})
 }

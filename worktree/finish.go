@@ -62,7 +62,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err := t.updateRecord(func(rec *record.Record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err
 	}
-	if err := t.guard(ctx).MoveRefs(ctx, edits...); err != nil {
+	if err := t.guard().MoveRefs(ctx, edits...); err != nil {
 		return Import{}, err
 	}
 	return Import{Tip: tip, Commits: after.Commits, WIP: refs.wip}, nil

@@ -169,7 +169,7 @@ func TestOperationThatBeginsDuringTheMove(t *testing.T) {
 			s := f.spec("1", "third")
 			s.Private = true
 			tree := f.addSpec(s)
-			guard, dir := tree.guard(t.Context()), filepath.Join(filepath.Dir(f.dir), "side")
+			guard, dir := tree.guard(), filepath.Join(filepath.Dir(f.dir), "side")
 			if err := guard.Check(); err != nil {
 				t.Fatal(err)
 			}

@@ -189,7 +189,7 @@ func (t *Tree) moveKeyRefs(ctx context.Context, f foundWork, refs treeRefs) (Imp
 	if result.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
 		return Import{}, err
 	}
-	if err := t.guard(ctx).MoveRefs(ctx, edits...); err != nil {
+	if err := t.guard().MoveRefs(ctx, edits...); err != nil {
 		return Import{}, err
 	}
 	if !rec.Spec.Private && !f.filesUnread {
@@ -209,7 +209,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replac
 	var edits []git.Edit
 	kept, held := "", (*checkout.HeldError)(nil)
 	if refs.branch != "" && refs.branch != sp.Tip && !refs.moved {
-		if err := t.guard(ctx).Check(); err != nil && !errors.As(err, &held) {
+		if err := t.guard().Check(ctx); err != nil && !errors.As(err, &held) {
 			return nil, err
 		}
 	}

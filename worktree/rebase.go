@@ -55,7 +55,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 	if err != nil {
 		return "", err
 	}
-	if err := t.guard(ctx).Check(); err != nil {
+	if err := t.guard().Check(ctx); err != nil {
 		return "", err
 	}
 	oldTip := refs.tip(t.Start())
@@ -75,7 +75,7 @@ func (t *Tree) rebase(ctx context.Context, newBase Base, former []string) (strin
 	if err != nil {
 		return "", err
 	}
-	if err := t.guard(ctx).MoveRefs(ctx, edits...); err != nil {
+	if err := t.guard().MoveRefs(ctx, edits...); err != nil {
 		return "", err
 	}
 	return tip, t.finishMove(context.WithoutCancel(ctx), true)

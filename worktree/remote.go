@@ -28,11 +28,10 @@ func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]st
 	return r.remote.Branches(ctx, prefix)
 }
 
-// Push pushes exactly tip to the branch on the remote. The push is conditional on the branch's value when the tree was
-// added or last pushed. With a claim, its record becomes r in the same transaction; see [claim.Claim.Publish]. With finish,
-// that also finishes the claim. Push fails with ErrMoved if somebody else has moved the branch, and with ErrDeclined if the remote refuses, for example because of a
-// hook or a protected branch. It wraps ErrRemote if the remote cannot be reached. Pushing the same tip again is not an
-// error.
+// Push pushes exactly tip to the branch on the remote, if the branch has the value that it had when the tree was added or last
+// pushed. With a claim, its record becomes r in the same transaction; see [claim.Claim.Publish]. With finish, that also finishes
+// the claim. Push fails with ErrMoved if somebody else has moved the branch, with ErrDeclined if the remote refuses, for example
+// because of a hook, and wraps ErrRemote if the remote cannot be reached. Pushing the same tip again is not an error.
 func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord, finish bool) (err error) {
 	rec := t.record()
 	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}

@@ -97,7 +97,7 @@ func (c Checkout) Now(ctx context.Context, g git.Runner) (Checkout, error) {
 
 // OfUsers returns the branches of this prefix, by full ref, that checkouts of the user's have. Usually there is none, and list is
 // not called.
-func OfUsers(g git.Runner, prefix string, list func() ([]Checkout, error)) (map[string]*HeldError, error) {
+func OfUsers(ctx context.Context, g git.Runner, prefix string, list func(context.Context) ([]Checkout, error)) (map[string]*HeldError, error) {
 	matches := func(ref string) bool { return strings.HasPrefix(ref, prefix) }
 	users := func(gitDir string) bool {
 		locked, _ := git.ReadLinked(filepath.Join(gitDir, "locked")) // most are not locked
@@ -106,7 +106,7 @@ func OfUsers(g git.Runner, prefix string, list func() ([]Checkout, error)) (map[
 	if g.PlainRefs() && !slices.ContainsFunc(append(linkedDirs(g), g.Common()), users) {
 		return nil, nil
 	}
-	all, err := list()
+	all, err := list(ctx)
 	held := map[string]*HeldError{}
 	for _, c := range all {
 		for _, ref := range append(slices.Collect(maps.Keys(c.Begun)), c.Branch) {

@@ -12,22 +12,22 @@ import (
 // Guard keeps the branch of a run from being moved while another checkout has it.
 type Guard struct {
 	Git  git.Runner
-	Ref  string                     // the branch
-	Own  string                     // git directory of the run's own checkout
-	Left func(commit string) string // the ref that marks the branch as left at a commit
-	List func() ([]Checkout, error) // of the repository
+	Ref  string                                    // the branch
+	Own  string                                    // git directory of the run's own checkout
+	Left func(commit string) string                // the ref that marks the branch as left at a commit
+	List func(context.Context) ([]Checkout, error) // of the repository
 }
 
 // Check fails with a [*HeldError] if another checkout has the branch. Usually no file names the branch, and no git process is
 // started: List is not called.
-func (g Guard) Check() error {
+func (g Guard) Check(ctx context.Context) error {
 	theirs := func(gitDir string) bool {
 		return gitDir != g.Own && mayHave(gitDir, func(have string) bool { return have == g.Ref })
 	}
 	if g.Git.PlainRefs() && !slices.ContainsFunc(append(linkedDirs(g.Git), g.Git.Common()), theirs) {
 		return nil
 	}
-	all, err := g.List()
+	all, err := g.List(ctx)
 	for _, c := range all {
 		if (c.GitDir == "" || c.GitDir != g.Own) && c.Has(g.Ref) {
 			return c.Held(g.Ref)
@@ -44,7 +44,7 @@ func (g Guard) MoveRefs(ctx context.Context, edits ...git.Edit) error {
 	}
 	at := slices.IndexFunc(edits, func(e git.Edit) bool { return e.Ref == g.Ref && e.Old != "" && e.New != "" })
 	held := (*HeldError)(nil)
-	if at < 0 || !errors.As(g.Check(), &held) || held.Operation == "" {
+	if at < 0 || !errors.As(g.Check(ctx), &held) || held.Operation == "" {
 		return nil
 	}
 	e := edits[at]
