@@ -22,7 +22,7 @@ func (r *runner) doubt(t *turn, passed MeteredRequests) {
 		f.Message = neutral.Excerpt("no refusal by the model service was seen, although the agent says: "+f.Message, 500)
 		return
 	}
-	latest := t.Ended.UTC().Round(time.Second).Add(maxWait)
+	latest := t.Ended.UTC().Truncate(time.Second).Add(maxWait)
 	if passed.LimitEnd.After(latest) {
 		latest = passed.LimitEnd
 	}

@@ -170,7 +170,7 @@ func TestOperationThatBeginsDuringTheMove(t *testing.T) {
 			s.Private = true
 			tree := f.addSpec(s)
 			guard, dir := tree.guard(), filepath.Join(filepath.Dir(f.dir), "side")
-			if err := guard.Check(); err != nil {
+			if err := guard.Check(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			f.git("worktree", "add", "-q", dir, "ralph/1")

@@ -34,12 +34,13 @@ func pass(t *testing.T, m *Meter, body string) {
 
 // answered lets the service answer a request, and the agent read it to the end.
 func answered(x egress.Exchange, status int, body string) {
-	_, _ = io.Copy(io.Discard, x.Answer(response(status, "application/json", strings.NewReader(body))))
+	_, _ = io.Copy(io.Discard, answering(x, status, nil, strings.NewReader(body)))
 	x.End()
 }
 
-func response(status int, contentType string, body io.Reader) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(body)}
+// answering lets the service begin an answer, and returns the body that the agent gets.
+func answering(x egress.Exchange, status int, header http.Header, body io.Reader) io.ReadCloser {
+	return x.Answer(&http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body)})
 }
 
 // ask makes a request that the meter admits.
@@ -216,14 +217,14 @@ func TestMeterEstimates(t *testing.T) {
 		{"nobody waits", true, nil, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the connection breaks", false, nil, agents.Usage{Input: input, Estimated: input}},
 		{"nobody reads the answer", true, func(x egress.Exchange) {
-			_, _ = x.Answer(response(200, "text/event-stream", strings.NewReader("data: x\n"))).Read(make([]byte, 4))
+			_, _ = answering(x, 200, nil, strings.NewReader("data: x\n")).Read(make([]byte, 4))
 		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the answer breaks", false, func(x egress.Exchange) {
 			broken := io.MultiReader(strings.NewReader("data: x\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
-			_, _ = io.Copy(io.Discard, x.Answer(response(200, "text/event-stream", broken)))
+			_, _ = io.Copy(io.Discard, answering(x, 200, nil, broken))
 		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
 		{"the service refuses", true, func(x egress.Exchange) {
-			x.Answer(response(529, "", http.NoBody))
+			answering(x, 529, nil, http.NoBody)
 		}, agents.Usage{}},
 	} {
 		m := NewMeter(Network{Prices: own}, "r")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -56,11 +57,11 @@ func TestRefusalsAreSeen(t *testing.T) {
 				if tt.breaks {
 					body = io.MultiReader(body, iotest.ErrReader(errors.New("broken")))
 				}
-				in := response(tt.status, "application/json", body)
+				header := http.Header{}
 				for key, value := range tt.header {
-					in.Header.Set(key, value)
+					header.Set(key, value)
 				}
-				_, _ = io.Copy(io.Discard, x.Answer(in))
+				_, _ = io.Copy(io.Discard, answering(x, tt.status, header, body))
 			}
 			if tt.hangsUp {
 				hangUp(nil)
