@@ -11,7 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/pattern"
-	"github.com/ralph-pool/ralph/loop/schema"
+	"github.com/ralph-pool/ralph/loop/internal/schema"
 )
 
 // Output requests structured output between <Tag> and </Tag>.

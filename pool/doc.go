@@ -14,8 +14,8 @@
 // Several backlogs of one repository need separate names, in the Run.Pool of their Config and in the Namespace of their
 // worktree.Options.
 //
-// Stability: packages below internal/ may change with any release. The other packages follow semantic versions from v1 on; before
-// v1 a minor version may change them, and its notes say so. Some exported names serve only other packages of this module: the
-// packages batch, checks and workspace below this one, whose signatures have types of internal/; KeptHomes of run/config; and
-// Finder of redact. Of the Canary of run/config other programs use two fields.
+// Stability: packages below internal/, wherever it is, may change with any release. The other packages follow semantic versions
+// from v1 on; before v1 a minor version may change them, and its notes say so. Some exported names serve only other packages of this
+// module: the packages checks and workspace below this one and merge below worktree, whose signatures have types of internal/;
+// KeptHomes of run/config; and Finder of redact.
 package pool

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ralph-pool/ralph/pool/batch"
+	"github.com/ralph-pool/ralph/pool/internal/batch"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
-	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/internal/decide"
+	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/start"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
-	"github.com/ralph-pool/ralph/worktree/start"
 )
 
 // Add makes the worktree. If the branch, here or on the remote, already has commits that Base lacks, the run continues from

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/leftover"
-	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 )
 
 // checkouts lists all worktrees that git knows of, the user's and ralph's.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/claim"
-	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 )
 
 type (

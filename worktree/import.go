@@ -12,9 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
-	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Leftover is a trace of a killed process or of damage.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
-	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/link"
-	"github.com/ralph-pool/ralph/worktree/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/link"
+	"github.com/ralph-pool/ralph/worktree/internal/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // git returns a runner pinned through ralph's record. It never reads the worktree's .git file, which an agent can write.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/history"
+	"github.com/ralph-pool/ralph/worktree/internal/history"
+	"github.com/ralph-pool/ralph/worktree/internal/private"
 	"github.com/ralph-pool/ralph/worktree/layer"
-	"github.com/ralph-pool/ralph/worktree/private"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

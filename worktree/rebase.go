@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/internal/replay"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/replay"
 )
 
 // Rebase replays the branch onto a new base. It merges the base into a branch with merge commits instead: a replay would

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/note"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Remote returns the name of the remote for claims and pushes; empty if there is none.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

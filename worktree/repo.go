@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/leftover"
-	"github.com/ralph-pool/ralph/worktree/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/remote"
+	"github.com/ralph-pool/ralph/worktree/internal/trash"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
-	"github.com/ralph-pool/ralph/worktree/remote"
 	"github.com/ralph-pool/ralph/worktree/span"
 	"github.com/ralph-pool/ralph/worktree/statedir"
-	"github.com/ralph-pool/ralph/worktree/trash"
 )
 
 // Repo is the user's repository. It is safe for concurrent use.

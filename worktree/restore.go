@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
-	"github.com/ralph-pool/ralph/worktree/private"
+	"github.com/ralph-pool/ralph/worktree/internal/private"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
-	"github.com/ralph-pool/ralph/worktree/index"
-	"github.com/ralph-pool/ralph/worktree/leftover"
-	"github.com/ralph-pool/ralph/worktree/link"
-	"github.com/ralph-pool/ralph/worktree/private"
-	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/index"
+	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/link"
+	"github.com/ralph-pool/ralph/worktree/internal/private"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 )
 
 // readLinked finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The

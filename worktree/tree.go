@@ -15,8 +15,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 

@@ -57,12 +57,12 @@ var floors = map[string]int{
 	"internal/cli/words":         composer,
 	"internal/cli/work":          composer,
 
-	"pool/fleet":           9,
-	"pool/fleet/address":   1,
-	"pool/fleet/fleettest": 1,
-	"pool/fleet/pooler":    1,
-	"pool/fleet/queueui":   10,
-	"pool/fleet/slots":     1,
+	"pool/fleet":                  9,
+	"pool/fleet/internal/address": 1,
+	"pool/fleet/fleettest":        1,
+	"pool/fleet/internal/pooler":  1,
+	"pool/fleet/queueui":          10,
+	"pool/fleet/internal/slots":   1,
 
 	"internal/attach":  4,
 	"internal/service": 9,
@@ -75,47 +75,47 @@ var floors = map[string]int{
 
 	"internal/service/servicetest": 9,
 
-	"pool":                     8,
-	"pool/command":             7,
-	"pool/backlog":             6,
-	"pool/claims":              6,
-	"pool/run":                 7,
-	"pool/run/config":          5,
-	"pool/run/events":          5,
-	"pool/run/hold":            5,
-	"pool/run/spending":        6,
-	"pool/run/stopping":        6,
-	"pool/run/tree":            6,
-	"pool/batch":               7,
-	"pool/job":                 8,
-	"pool/checks":              6,
-	"pool/judge":               6,
-	"pool/retest":              6,
-	"pool/workspace":           5,
-	"pool/workspace/homes":     4,
-	"pool/feedback":            5,
-	"pool/review":              5,
-	"pool/admission":           4,
-	"pool/gateway":             4,
-	"pool/parking":             4,
-	"pool/tally":               4,
-	"pool/schedule":            4,
-	"pool/decide":              4,
-	"pool/halt":                4,
-	"pool/proof":               4,
-	"pool/publish":             4,
-	"pool/report":              4,
-	"pool/journal":             3,
-	"pool/journal/archive":     3,
-	"pool/journal/sqlite":      3,
-	"pool/journal/postgres":    3,
-	"pool/journal/journaltest": 3,
-	"pool/ledger":              3,
-	"pool/redact":              3,
+	"pool":                       8,
+	"pool/internal/command":      7,
+	"pool/backlog":               6,
+	"pool/claims":                6,
+	"pool/run":                   7,
+	"pool/run/config":            5,
+	"pool/run/internal/events":   5,
+	"pool/run/internal/hold":     5,
+	"pool/run/internal/spending": 6,
+	"pool/run/internal/stopping": 6,
+	"pool/run/internal/tree":     6,
+	"pool/internal/batch":        7,
+	"pool/job":                   8,
+	"pool/checks":                6,
+	"pool/internal/judge":        6,
+	"pool/internal/retest":       6,
+	"pool/workspace":             5,
+	"pool/workspace/homes":       4,
+	"pool/internal/feedback":     5,
+	"pool/review":                5,
+	"pool/internal/admission":    4,
+	"pool/gateway":               4,
+	"pool/parking":               4,
+	"pool/internal/tally":        4,
+	"pool/schedule":              4,
+	"pool/internal/decide":       4,
+	"pool/internal/halt":         4,
+	"pool/proof":                 4,
+	"pool/publish":               4,
+	"pool/report":                4,
+	"pool/journal":               3,
+	"pool/journal/archive":       3,
+	"pool/journal/sqlite":        3,
+	"pool/journal/postgres":      3,
+	"pool/journal/journaltest":   3,
+	"pool/ledger":                3,
+	"pool/redact":                3,
 
-	"loop":        2,
-	"loop/schema": 1,
-	"loop/prompt": 1,
+	"loop":                 2,
+	"loop/internal/schema": 1,
+	"loop/prompt":          1,
 
 	"agents":           1,
 	"agents/agenttest": 1,
@@ -280,11 +280,11 @@ func neighbours(name, other string) bool {
 	return within(name, house) && within(other, house) ||
 		within(name, "worktree") && within(other, "worktree") ||
 		name == "internal/ecosystem" && within(other, name) ||
-		other == "tracker/github/api" && name == "tracker/github" ||
+		other == "tracker/github/internal/api" && name == "tracker/github" ||
 		(within(other, "tracker/forge") || other == "tracker/token") && within(name, "tracker") ||
-		(other == "sandboxes/egress" || other == "sandboxes/engine") && within(name, "sandboxes") ||
-		other == "sandboxes/supervisor" &&
-			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/inside") ||
+		(other == "sandboxes/egress" || other == "sandboxes/internal/engine") && within(name, "sandboxes") ||
+		other == "sandboxes/internal/supervisor" &&
+			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/internal/inside") ||
 		name == "sandboxes/container" && within(other, name)
 }
 

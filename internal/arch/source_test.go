@@ -30,13 +30,13 @@ var reserved = map[string]string{
 // excepted are packages that may use some reserved names: internal/proc implements process handling, and sandboxes register
 // functions for their own processes during initialization.
 var excepted = map[string][]string{
-	"sandboxes/container":  {"uses init,"},
-	"sandboxes/escape":     {"uses init,"},
-	"sandboxes/landlock":   {"uses init,"},
-	"sandboxes/native":     {"uses init,"},
-	"internal/proc":        {"exec.CommandContext"},
-	"sandboxes/supervisor": {"os.StartProcess"},
-	reexec:                 {"os.Exit", "os.Args", "os.Stdin", "os.Stdout", "os.Stderr"},
+	"sandboxes/container":           {"uses init,"},
+	"sandboxes/escape":              {"uses init,"},
+	"sandboxes/landlock":            {"uses init,"},
+	"sandboxes/native":              {"uses init,"},
+	"internal/proc":                 {"exec.CommandContext"},
+	"sandboxes/internal/supervisor": {"os.StartProcess"},
+	reexec:                          {"os.Exit", "os.Args", "os.Stdin", "os.Stdout", "os.Stderr"},
 }
 
 func TestReservedUses(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/schedule"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 )
 

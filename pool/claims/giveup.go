@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
-	"github.com/ralph-pool/ralph/pool/fleet/address"
-	"github.com/ralph-pool/ralph/pool/fleet/pooler"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/address"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/pooler"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool"
-	"github.com/ralph-pool/ralph/pool/fleet/slots"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/slots"
 )
 
 // Config configures a fleet. Database is required; the zero value of any other field means its default.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ralph-pool/ralph/pool/fleet/address"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"

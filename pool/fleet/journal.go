@@ -12,8 +12,8 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/retry"
-	"github.com/ralph-pool/ralph/pool/admission"
-	"github.com/ralph-pool/ralph/pool/fleet/address"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/address"
+	"github.com/ralph-pool/ralph/pool/internal/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 	"github.com/ralph-pool/ralph/pool/report"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/internal/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/ledger"

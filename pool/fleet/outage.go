@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
-	"github.com/ralph-pool/ralph/pool/fleet/address"
+	"github.com/ralph-pool/ralph/pool/fleet/internal/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 

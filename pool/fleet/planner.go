@@ -10,7 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
-	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/pool/internal/tally"
 )
 
 // planning plans one project. It belongs to one goroutine. Its data need not survive the process.

@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Verdict is the consequence of a run for its issue. Package pool/decide derives it from Facts.
+// Verdict is the consequence of a run for its issue. Package pool/internal/decide derives it from Facts.
 type Verdict struct {
 	Outcome Outcome   `json:"outcome,omitempty"`
 	Reason  Reason    `json:"reason,omitzero"`

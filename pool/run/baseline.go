@@ -8,9 +8,9 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/checks"
-	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/internal/feedback"
+	"github.com/ralph-pool/ralph/pool/internal/retest"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )

@@ -3,7 +3,7 @@ package run
 import (
 	"context"
 
-	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/internal/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"

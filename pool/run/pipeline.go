@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/decide"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/run/events"
-	"github.com/ralph-pool/ralph/pool/run/hold"
-	"github.com/ralph-pool/ralph/pool/run/spending"
-	"github.com/ralph-pool/ralph/pool/run/stopping"
+	"github.com/ralph-pool/ralph/pool/run/internal/events"
+	"github.com/ralph-pool/ralph/pool/run/internal/hold"
+	"github.com/ralph-pool/ralph/pool/run/internal/spending"
+	"github.com/ralph-pool/ralph/pool/run/internal/stopping"
 	"github.com/ralph-pool/ralph/tracker"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/run/tree"
+	"github.com/ralph-pool/ralph/pool/run/internal/tree"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"

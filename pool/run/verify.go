@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/internal/decide"
+	"github.com/ralph-pool/ralph/pool/internal/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/sandboxes"

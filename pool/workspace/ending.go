@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/worktree"
 )
 

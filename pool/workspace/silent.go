@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
 )
 
 // arguments returns the command line that creates the container.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
 )
 
 var update = flag.Bool("update", false, "write the golden command lines anew")

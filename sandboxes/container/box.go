@@ -11,8 +11,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // box is the container of one run.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 

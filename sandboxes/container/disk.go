@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 

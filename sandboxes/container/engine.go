@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // execTries is how often a command is sent until it starts: engines refuse some of many concurrent calls.

@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // Answers returns an error if an engine does not answer, in one line with a fix. env is the environment of its program.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
 )
 
 // engineInfo returns the engine's description of itself. It caches the first answer.

@@ -5,7 +5,7 @@ import (
 	"path"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
 )
 
 // checkMount returns an error for a mount that is not possible or breaks the isolation.

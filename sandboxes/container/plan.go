@@ -15,8 +15,8 @@ import (
 	"syscall"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )

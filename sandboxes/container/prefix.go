@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
 )
 
 // envFile is the file in the state folder with the commands' environment for CommandPrefix.

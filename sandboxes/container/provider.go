@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // Provider runs sandboxes in containers. It is safe for concurrent use.

@@ -1,7 +1,7 @@
 package container
 
 import (
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 

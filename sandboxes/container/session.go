@@ -12,8 +12,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // session is one call of the engine's "exec", with its exchange of frames with the helper.

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // verify returns nil when commands can run in the container, or the reason why they never will.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // plan is the supervisor's description of the sandbox.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // mappers caches user namespaces for id-mapped mounts, which show the files of one user as another's.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
 // role is the role of a sandbox's init process.

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // Places, while the root is built, of the worktree's lower folders and of its parent folder. They sort before the worktree

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // insideID is the user and group inside if ralph runs as root: agents refuse to run as root.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/seccomp"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // initCapabilities returns the capabilities, valid only in the sandbox's own namespaces, with which the init process builds the

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
 // allNamespaces are the namespaces of a sandbox.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
 // home is the home inside.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // The oldest supported release of sbx.

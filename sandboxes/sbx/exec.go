@@ -14,7 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 var errNoTrailer = errors.New("sbx ended without saying how the command did")

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )

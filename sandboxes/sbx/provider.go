@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // Provider opens microVMs. It is safe for concurrent use.

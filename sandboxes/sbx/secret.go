@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/internal/engine"
 )
 
 // oauthLimit is the time limit for a person's login in the browser.

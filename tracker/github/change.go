@@ -11,7 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // Change edits labels and state, and writes only the differences.

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // searchProgress records how far comments have been searched for commands.

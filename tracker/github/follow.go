@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // FollowUps checks ralph's own open pull requests. A request has one follow-up. Its reason is a conflict before a person's review

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // Requests that the REST API does not support.

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // List returns the open issues with the labels, oldest first, without comments. GitHub filters by label. It costs one request for

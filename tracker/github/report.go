@@ -7,7 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 // poster returns access to the comments of ralph's account on an issue or a pull request.

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-	"github.com/ralph-pool/ralph/tracker/github/api"
+	"github.com/ralph-pool/ralph/tracker/github/internal/api"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/operation"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // ErrNone means that no branch with commits is named or checked out.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/incoming"
+	"github.com/ralph-pool/ralph/worktree/internal/incoming"
 )
 
 const (

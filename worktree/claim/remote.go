@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/incoming"
+	"github.com/ralph-pool/ralph/worktree/internal/incoming"
 )
 
 // remoteRefs stores claims on a remote, which does the compare-and-swap.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 )
 
 // Config describes where claims are stored.

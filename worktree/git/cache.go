@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ralph-pool/ralph/worktree/reuse"
+	"github.com/ralph-pool/ralph/worktree/internal/reuse"
 )
 
 // cache caches configurations until one of their files changes, and the file lists of the last commits. Checking all these

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/worktree/reuse"
+	"github.com/ralph-pool/ralph/worktree/internal/reuse"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/incoming"
+	"github.com/ralph-pool/ralph/worktree/internal/incoming"
 )
 
 // Ref is the ref of the notes. This command shows them: git notes --ref=ralph show COMMIT.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
-	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/refname"
 )
 
 // Base is the commit that a run starts from, and the branch that its work is for.
