@@ -100,8 +100,8 @@ func (p Plan) Tasks() (list []Task) {
 
 // RetryAt returns the time when the first of the waiting issues may be worked again; zero: unknown.
 func (p Plan) RetryAt(now time.Time) (at time.Time) {
-	for _, skipped := range p.Skipped {
-		if t := skipped.Skip.Until; (skipped.Skip.Code == journal.SkipRetry || skipped.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
+	for _, left := range p.Skipped {
+		if t := left.Skip.Until; (left.Skip.Code == journal.SkipRetry || left.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
@@ -110,9 +110,9 @@ func (p Plan) RetryAt(now time.Time) (at time.Time) {
 
 // Spent returns an error if issues wait for a cap that is used up; otherwise nil.
 func (p Plan) Spent() error {
-	for _, skipped := range p.Skipped {
-		if skipped.Skip.Code == journal.SkipCap {
-			return errors.New(skipped.Skip.Detail)
+	for _, left := range p.Skipped {
+		if left.Skip.Code == journal.SkipCap {
+			return errors.New(left.Skip.Detail)
 		}
 	}
 	return nil
