@@ -1,8 +1,9 @@
 // Package leak finds secrets in text and data: known values, and text in the format of a well-known credential.
 //
 // It finds a known value unencoded, reversed, in base64 (reversed, too) and base32 at any alignment, in hexadecimal, as decimal
-// numbers, in entities of HTML, in calls such as chr(82), and in the escapes of URLs, JSON and programs; also with other characters between its letters, as in UTF-16, wrapped lines, dumps, and adjacent
-// string literals. It finds a credential unencoded, in UTF-16 and in base64.
+// numbers, in entities of HTML, in calls such as chr(82), and in the escapes of URLs, JSON and programs; also with other characters
+// between its letters, as in UTF-16, wrapped lines, dumps, and adjacent string literals. It finds a credential unencoded, in UTF-16
+// and in base64.
 //
 // This catches accidents and simple tricks, but is no security boundary: a secret can always be written in an unknown
 // encoding. The time is linear in the input. The callers are pool/redact, sandboxes/egress and sandboxes/runner.

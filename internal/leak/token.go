@@ -60,8 +60,8 @@ func randomPart(t []byte) bool {
 	for i := range t {
 		now := kindAt(t, i)
 		count[now]++
-		capitalized := now == small && kindAt(t, i-1) == large && kindAt(t, i-2) != large
-		if now != kindAt(t, i-1) && !capitalized {
+		capitalised := now == small && kindAt(t, i-1) == large && kindAt(t, i-2) != large
+		if now != kindAt(t, i-1) && !capitalised {
 			words++
 		}
 	}

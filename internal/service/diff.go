@@ -150,14 +150,12 @@ func codeFirst(ctx context.Context, g git.Runner, fork, tip string) (order strin
 	}
 	slices.SortStableFunc(files, func(a, b differ.File) int { return cmp.Compare(rank[a.Path], rank[b.Path]) })
 	var b strings.Builder
+	literally := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "#", `\#`, "\n", "?") // only a wildcard matches a line end
 	for _, f := range files[:min(len(files), mostOrdered)] {
 		b.WriteString(literally.Replace(f.Path) + "\n")
 	}
 	return b.String(), hidden, nil
 }
-
-// literally makes a path a pattern of an order file. A line end is only matched by a wildcard.
-var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "#", `\#`, "\n", "?")
 
 // sizesOf returns the sizes of the files' contents in bytes, by object.
 func sizesOf(ctx context.Context, g git.Runner, files []differ.File) (map[string]int, error) {

@@ -45,7 +45,7 @@ func InFiles(folder string, paths []string) (values []string) {
 			case path != "." && len(others) <= tokenFiles:
 				others = append(others, at)
 			}
-			return nil
+			return nil //nolint:nilerr // see above
 		})
 		var found []string
 		for _, at := range others {

@@ -153,9 +153,9 @@ func (bs *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification
 }
 
 // noteFailed notes a gate that could not run, and forgets old ones. The caller holds busy.
-func (l *Baselines) noteFailed(name string, f failedGate) {
-	maps.DeleteFunc(l.failedGates, func(_ string, old failedGate) bool { return time.Since(old.at) > ResultLife })
-	l.failedGates[name] = f
+func (bs *Baselines) noteFailed(name string, f failedGate) {
+	maps.DeleteFunc(bs.failedGates, func(_ string, old failedGate) bool { return time.Since(old.at) > ResultLife })
+	bs.failedGates[name] = f
 }
 
 // setHolder notes the key of the run whose gate is in progress.

@@ -138,7 +138,7 @@ func patchOptions() []string {
 
 // endOfAnswer ends a list of commits. Git repeats a line that is no commit: that ends the answer. It is longer than the name of
 // a commit.
-var endOfAnswer = strings.Repeat("-", 80) + "\n"
+const endOfAnswer = "--------------------------------------------------------------------------------\n"
 
 // readCommits reads the changes of commits with at most one parent: for each, first the paths, then the lines.
 func (c *changes) readCommits(ctx context.Context) error {

@@ -30,7 +30,7 @@ type move struct{ ref, old, new string }
 const holdText = "ralph moves %s from %s to %s\n"
 
 // hold is git's lock on the index of a checkout: while it exists, git updates neither the index nor the files there. A dead
-// ralph's lock file is recognized by its content, and because the kernel has released the file lock on it.
+// ralph's lock file is recognised by its content, and because the kernel has released the file lock on it.
 type hold struct {
 	files
 

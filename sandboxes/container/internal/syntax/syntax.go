@@ -44,7 +44,10 @@ func Covers(dir, home string) bool {
 			return true
 		}
 	}
-	usual := []string{"/run", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/sbin", "/usr/share", "/var"}
+	usual := []string{
+		"/run", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/sbin", "/usr/share",
+		"/var",
+	}
 	return slices.Contains(usual, dir) || dir != "" && dir != "/" && sandboxes.IsInside(home, dir)
 }
 
