@@ -214,7 +214,7 @@ func TestEndpointIsFollowed(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusTooManyRequests)
 		for i := range 2 {
-			fmt.Fprintf(w, "piece %d\n", i)
+			fmt.Fprintf(w, "piece %d\n\n", i) // nothing is held back across an empty line
 			_ = http.NewResponseController(w).Flush()
 			<-next
 		}
@@ -222,7 +222,8 @@ func TestEndpointIsFollowed(t *testing.T) {
 	body := bufio.NewReader(ask(t, r, nil).body)
 	for i := range 2 {
 		line, err := body.ReadString('\n')
-		if want := fmt.Sprintf("piece %d\n", i); err != nil || line != want || len(pieces) != 1 || <-pieces != want {
+		rest, _ := body.ReadString('\n')
+		if want := fmt.Sprintf("piece %d\n\n", i); err != nil || line+rest != want || len(pieces) != 1 || <-pieces != want {
 			t.Errorf("got %q, %v; %d more pieces were counted", line, err, len(pieces))
 		}
 		next <- struct{}{}
