@@ -12,7 +12,7 @@ import (
 
 // usedUp has a service whose limit ends in 2040, and models that commit a file and then finish or stall.
 var usedUp = mockmodel.Scenarios{
-	"used-up": {Fault: &mockmodel.Fault{Status: 429, Type: "rate_limit_error", Message: "Claude AI usage limit reached|2209000000"}},
+	"used-up": {Fault: &mockmodel.Fault{Status: 429, Type: "rate_limit_error", Message: "Claude AI usage limit reached|2209000000", LimitEnd: "2209000000"}},
 	"stalled": {Steps: []mockmodel.Step{
 		{Calls: []mockmodel.Call{{Command: "echo half > half.txt && git add half.txt && git commit -qm Half"}}},
 		{Text: "Working.", Hang: true},

@@ -173,6 +173,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q Request, api w
 		if f.RetryAfter != "" {
 			w.Header().Set("Retry-After", f.RetryAfter)
 		}
+		if f.LimitEnd != "" {
+			w.Header().Set("Anthropic-Ratelimit-Unified-Reset", f.LimitEnd)
+		}
 		writeJSON(w, f.Status, api.fault(f))
 		return
 	}

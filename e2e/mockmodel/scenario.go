@@ -56,6 +56,7 @@ type Fault struct {
 	Type       string `json:"type"`
 	Message    string `json:"message"`
 	RetryAfter string `json:"retry_after,omitempty"` // header, in seconds
+	LimitEnd   string `json:"limit_end,omitempty"`   // Anthropic's header, a Unix time
 	First      int    `json:"first,omitempty"`       // number of requests that fail; 0: all
 	FromStep   int    `json:"from_step,omitempty"`   // steps before this one succeed
 }
