@@ -205,7 +205,7 @@ func (w *Worker) lookUp(s callContexts, key string, t *task) (left Result, err e
 	if err == nil {
 		err = w.runner.CheckIdentity(s.early, true)
 	}
-	if err != nil && s.early.Err() != nil && s.hard.Err() == nil {
+	if err != nil && s.early.Err() != nil && s.hard.Err() == nil && !errors.Is(err, ErrEnded) {
 		t.issue.Key = cmp.Or(t.issue.Key, key)
 		return Result{Issue: t.issue, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
 	}
