@@ -437,7 +437,8 @@ func TestWaitForASlotIsShown(t *testing.T) {
 	if st, err := s.Status(first); err != nil || st.Starved {
 		t.Errorf("%+v, %v", st, err)
 	}
-	busy.Go()
-	other.Go()
+	all := map[string]*servicetest.Project{"busy": busy, "other": other}
+	all[first].Go()
+	all[second].Go() // waits for its agent
 	w.Until(t, "", journal.EventEnded, 2)
 }
