@@ -21,6 +21,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -101,10 +102,23 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	}
 	look.SetMaxOpenConns(2) // opened only when needed
 	s := &Store{path: path, db: db, look: look, log: log}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrateTogether(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, advised(path, err)), db.Close(), look.Close())
 	}
 	return s, nil
+}
+
+// migrateTogether calls migrate until no other process is in the way. Processes that make the same journal can lock each other out,
+// and SQLite does not wait then.
+func (s *Store) migrateTogether(ctx context.Context) error {
+	const patience = 2 * time.Second
+	for began, pause := time.Now(), 4*time.Millisecond; ; pause *= 2 {
+		err := s.migrate(ctx)
+		failed, ok := errors.AsType[*sqlite.Error](err)
+		if !ok || failed.Code()&0xff != lib.SQLITE_BUSY || time.Since(began) > patience || retry.Sleep(ctx, pause) != nil {
+			return err
+		}
+	}
 }
 
 // failed adds to an error the failed operation on the file, and advice. It returns nil for a nil error.
