@@ -59,7 +59,11 @@ func (k *Processes) Ask(ctx context.Context, kind []string, run Run, question st
 		p = start(kind, run)
 		_, err = p.ask(ctx, question, read)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case ctx.Err() != nil: // it is being ended
+		p.close()
+	default:
 		k.release(p)
 	}
 	return err

@@ -167,3 +167,32 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 }
+
+// lateContext is a context that never calls those who wait for its end, as if they were too late.
+type lateContext struct{ context.Context }
+
+func (lateContext) Value(any) any { return nil } // so that package context calls AfterFunc
+
+func (c lateContext) AfterFunc(func()) (stop func() bool) {
+	return func() bool { return c.Err() == nil }
+}
+
+// The context of a caller ends just after the answer. The process is not kept: it would be ended in the middle of the next one.
+func TestEndsAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	var s service
+	var k Processes
+	inner, cancel := context.WithCancelCause(t.Context())
+	ctx := lateContext{inner}
+	err := k.Ask(ctx, []string{"a"}, s.run, "?\x00", func(r *bufio.Reader) error {
+		err := readAnswer(r)
+		cancel(nil)
+		return err
+	})
+	if err != nil || s.done.Load() != 1 {
+		t.Fatalf("%v, %d answers", err, s.done.Load())
+	}
+	if err := s.ask(t.Context(), &k, "a", ""); err != nil || s.starts.Load() != 2 {
+		t.Errorf("%v, %d starts", err, s.starts.Load())
+	}
+}
