@@ -43,15 +43,15 @@ func (r Repo) advance(ctx context.Context, place checkout.Checkout, m move, tip 
 		return err
 	}
 	if err := h.update(ctx, m); err != nil {
+		if _, blocked := errors.AsType[*blockedError](err); !blocked {
+			return h.putBack(ctx, m, err)
+		}
 		return dirty(err, place.Dir, fmt.Sprintf(" && git -C %s merge %s", git.Quote(place.Dir), tip))
 	}
 	// The user waits for the lock of the index meanwhile.
 	short := f.git.WithTimeout(time.Minute).With(fmt.Sprintf("GIT_CONFIG_PARAMETERS='core.filesRefLockTimeout=%d'", patience.Milliseconds()))
 	if err := short.MoveRefs(ctx, git.Edit{Ref: m.ref, New: m.new, Old: m.old}); err != nil {
-		if failed := h.undo(ctx, m); failed != nil {
-			err = fmt.Errorf("%w; %w", err, failed)
-		}
-		return err
+		return h.putBack(ctx, m, err)
 	}
 	// A new branch at the same commit needs no lock of the index.
 	if has, err := has(ctx, f.git, place, m.ref); err == nil && !has {

@@ -65,10 +65,13 @@ func entryOf(mode, id string) entry {
 	return entry{mode, id}
 }
 
+// refused is the exit status of git if it does not begin, and of most other failures.
+const refused = 128
+
 // readTree moves index and files from one commit to another, and keeps the user's changes. Git changes nothing if they are in
-// the way.
-func (f files) readTree(ctx context.Context, from, to string) error {
-	_, err := f.git.Output(ctx, "read-tree", "-m", "-u", from, to)
+// the way. With the option -n it only tries.
+func (f files) readTree(ctx context.Context, from, to string, options ...string) error {
+	_, err := f.git.Output(ctx, slices.Concat([]string{"read-tree", "-m", "-u"}, options, []string{from, to})...)
 	return err
 }
 

@@ -88,10 +88,10 @@ func (h *hold) try(ctx context.Context, others []string, m move) (busy string, e
 	_, _ = filelock.Try(lock) // where it does not work, a person has to remove the lock of a killed ralph
 	if left != nil {
 		h.finish(ctx, *left)
-		err = lock.Truncate(0)
 	}
-	if err == nil {
-		_, err = lock.WriteAt(fmt.Appendf(nil, holdText, m.ref, m.old, m.new), 0)
+	text := fmt.Appendf(nil, holdText, m.ref, m.old, m.new)
+	if _, err = lock.WriteAt(text, 0); err == nil { // only now the rest of the other text: a lock without text is not ralph's
+		err = lock.Truncate(int64(len(text)))
 	}
 	if err != nil {
 		h.release()
@@ -154,7 +154,8 @@ func (h *hold) finish(ctx context.Context, m move) {
 	}
 }
 
-// update moves index and files. It changes nothing if files of the user's are in the way (a [*blockedError]).
+// update moves index and files. It changes nothing if files of the user's are in the way (a [*blockedError]); after another error
+// it may have changed some.
 func (h *hold) update(ctx context.Context, m move) error {
 	changes, err := h.changes(ctx, m.old, m.new)
 	if err != nil {
@@ -165,10 +166,13 @@ func (h *hold) update(ctx context.Context, m move) error {
 		return err
 	}
 	if !h.crowded(changes) { // git would overwrite ignored files
-		if err = h.readTree(ctx, m.old, m.new); err == nil {
+		switch err := h.readTree(ctx, m.old, m.new, "-n"); {
+		case err == nil:
+			if err = h.readTree(ctx, m.old, m.new); err != nil { // for example on a full disk
+				return err
+			}
 			return os.Rename(next, h.index)
-		}
-		if refused := 128; git.ExitCode(err) != refused {
+		case git.ExitCode(err) != refused:
 			return err
 		}
 	}
@@ -186,6 +190,14 @@ func (h *hold) update(ctx context.Context, m move) error {
 		return err
 	}
 	return os.Rename(next, h.index)
+}
+
+// putBack undoes a move that an error has ended, and returns the error.
+func (h *hold) putBack(ctx context.Context, m move, err error) error {
+	if failed := h.undo(ctx, m); failed != nil {
+		return fmt.Errorf("%w; %w", err, failed)
+	}
+	return err
 }
 
 // undo moves index and files back, wherever a move of them has ended.

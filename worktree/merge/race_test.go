@@ -157,3 +157,26 @@ func TestBranchChangesUnderTheLock(t *testing.T) {
 		})
 	}
 }
+
+// The disk is full in the middle of a move. That is no change of the user's, and the files are as before.
+func TestDiskFull(t *testing.T) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t)
+	s.write("mine", "mine")
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1 $4 $5\" = 'read-tree %s %s' ] && cd %s && printf new >d && rm -f c &&\n"+
+		"echo 'fatal: cannot create: No space left on device' >&2 && exit 128\nexec %s \"$@\"\n",
+		s.base.Commit, s.tip, git.Quote(s.dir), git.Quote(program))
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	commit, err := s.merge()
+	if err == nil || errors.Is(err, ErrDirty) || !strings.Contains(err.Error(), "No space") {
+		t.Errorf("%q, %v", commit, err)
+	}
+	s.check(s.base.Commit, " M mine")
+}
