@@ -148,13 +148,16 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		p.writeHTTPRefusal(w, e.Name, 0, err)
 		return
 	}
+	refuse := func(err error) {
+		if r.Context().Err() == nil { // the program still waits
+			p.writeHTTPRefusal(w, e.Name, 0, err)
+		}
+	}
 	var whole []byte
 	r.Body = http.MaxBytesReader(nil, r.Body, p.limits.Request)
 	if e.Model {
 		if whole, err = p.filterTools(r, e.Name); err != nil {
-			if r.Context().Err() == nil { // the program still waits
-				p.writeHTTPRefusal(w, e.Name, 0, err)
-			}
+			refuse(err)
 			return
 		}
 		defer r.Body.Close()
@@ -164,7 +167,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		defer exchange.End()
 	}
 	if err != nil {
-		p.writeHTTPRefusal(w, e.Name, 0, err)
+		refuse(err)
 		return
 	}
 	if exchange != nil && out.Body != nil {

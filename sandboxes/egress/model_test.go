@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,4 +100,37 @@ func TestModelEndpointBoundsBodies(t *testing.T) {
 	if status, text := send(tooLarge); status != 413 || !strings.Contains(text, "more than 4194304 bytes") {
 		t.Errorf("too large: %d %.100s", status, text)
 	}
+}
+
+// The program hangs up while its request waits to be admitted. That is no refusal.
+func TestModelEndpointHangsUp(t *testing.T) {
+	t.Parallel()
+	waits, over := make(chan struct{}), make(chan struct{})
+	r, _ := api(t, func(e *egress.Endpoint) {
+		e.Model = true
+		e.Admit = func(ctx context.Context, _, _ string, _ []byte) (egress.Exchange, error) {
+			defer close(over)
+			close(waits)
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+	}, egress.Limits{}, func(http.ResponseWriter, *http.Request) { t.Error("the request came to the service") })
+	ctx, hangUp := context.WithCancelCause(t.Context())
+	go func() {
+		<-waits
+		hangUp(nil)
+	}()
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:15381/v1/messages", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := r.client(t, "endpoint 0", nil).Do(q); err == nil {
+		_ = res.Body.Close()
+		t.Errorf("answer %d", res.StatusCode)
+	}
+	<-over
+	if err := r.Close(); err != nil { // waits for the requests
+		t.Error(err)
+	}
+	r.wantRefused(t)
 }
