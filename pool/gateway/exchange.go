@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -93,8 +94,9 @@ func (x *exchange) read(p []byte) {
 	if x.failed {
 		x.refusal.read(p)
 		x.noteRefusal() // before the agent can end because of it
-	} else if len(p) > 0 {
-		x.last = append(x.last[:0], p[max(0, len(p)-maxError):]...)
+	} else {
+		last := p[max(0, len(p)-maxError):]
+		x.last = append(slices.Delete(x.last, 0, max(0, len(x.last)+len(last)-maxError)), last...)
 	}
 	before := x.answer.Reads()
 	_, _ = x.answer.Write(p)
