@@ -136,6 +136,7 @@ func (t *Tree) planStart(ctx context.Context) ([]git.Edit, error) {
 		return nil, err
 	}
 	t.rec.Start, t.rec.Lease, t.rec.Earlier = at, remote, refs[r.refNames.Work(s.Key)]
+	t.rec.MadeBranch = refs[refname.Branch(s.Branch)] == ""
 	if t.rec.RemoteConfig, err = r.remote.ConfigDigest(ctx); err != nil {
 		return nil, err
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
-	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/internal/branch"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -19,7 +16,7 @@ type Branch = branch.Branch
 // Branches lists ralph's branches and saved changes, compared with base. The list is valid even with a [*record.Errors].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 	var recordsErr error
-	all, err := branch.Lister{Git: r.git, Names: r.refNames}.List(ctx, base.Commit, func() (listed []branch.Tree) {
+	all, err := r.branches().List(ctx, base.Commit, func() (listed []branch.Tree) {
 		var trees []*Tree
 		trees, recordsErr = r.Trees(ctx)
 		for _, t := range trees {
@@ -39,38 +36,23 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 	if err := refname.CheckKey(key); err != nil {
 		return fmt.Errorf("drop a branch: %w", err)
 	}
-	return r.locked(ctx, key, "drop "+key, func() error { return r.drop(ctx, key, tip) })
+	return r.locked(ctx, key, "drop "+key, func() error {
+		return r.branches().Drop(ctx, key, tip, r.checkouts, func() error { return r.checkNoTree(ctx, key) })
+	})
 }
 
-func (r *Repo) drop(ctx context.Context, key, tip string) error {
-	ref := r.refNames.Branches + key
-	refs, err := r.git.Refs(ctx, ref, r.refNames.Work(key), r.refNames.WIP(key), r.refNames.OldTipPrefix(key))
-	if err != nil {
-		return err
-	}
-	if at := branch.Tip(r.refNames, refs, ref, key); at != tip {
-		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
-	}
-	all, err := r.checkouts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.Has(ref) {
-			return c.Held(ref)
-		}
-	}
+func (r *Repo) branches() branch.Lister { return branch.Lister{Git: r.git, Names: r.refNames} }
+
+// checkNoTree fails with ErrUnsaved if the key has a worktree.
+func (r *Repo) checkNoTree(ctx context.Context, key string) error {
 	trees, err := r.Trees(ctx)
 	broken, unreadable := errors.AsType[*record.Errors](err)
 	if err != nil && !unreadable {
 		return err
 	}
 	if unreadable { // only unreadable records of this key matter
-		for path, err := range broken.Records {
-			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
-			if strings.HasPrefix(name, record.FolderPrefix(key)) && len(name) == len(record.FolderPrefix(key)+git.Digest()) {
-				return fmt.Errorf("%w: %w", ErrUnsaved, err)
-			}
+		if err := broken.Of(key); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnsaved, err)
 		}
 	}
 	for _, t := range trees {
@@ -78,9 +60,5 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 			return fmt.Errorf("%w: the worktree %s still exists", ErrUnsaved, t.Dir())
 		}
 	}
-	edits := make([]git.Edit, 0, len(refs))
-	for ref, sha := range refs {
-		edits = append(edits, git.Edit{Ref: ref, Old: sha})
-	}
-	return r.git.MoveRefs(ctx, edits...)
+	return nil
 }

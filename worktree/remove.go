@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -38,6 +41,19 @@ func (t *Tree) remove() error {
 		aside.BaseCommit = git.Short(base)
 	}
 	return cmp.Or[error](t.moveAside(aside.Dir), aside)
+}
+
+// DropUnused removes the branch and the last imported commit of a removed worktree if Add has made the branch, and nothing was
+// imported: both are still at Base, there are no saved changes or old tips, and no checkout has the branch.
+func (t *Tree) DropUnused(ctx context.Context) error {
+	rec, r := t.record(), t.repo
+	s := rec.Spec
+	if _, err := os.Lstat(r.records.Path(t.name)); !rec.MadeBranch || rec.Start != s.Base.Commit || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return r.locked(ctx, s.Key, "remove the unused branch "+s.Branch, func() error {
+		return r.branches().DropUnused(ctx, s.Key, s.Branch, rec.Start, r.HeldBranches)
+	})
 }
 
 // SetAside removes the worktree. If it may have work that is not imported, SetAside moves the worktree to a folder that ralph

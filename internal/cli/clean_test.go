@@ -23,7 +23,7 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "mkfifo", started, goOn).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	program := m.program(t, "agent", "cat >/dev/null; echo >"+started+"; cat "+goOn+"\n")
+	program := m.program(t, "agent", "cat >/dev/null; echo x >new; echo >"+started+"; cat "+goOn+"\n")
 	worked := make(chan ran)
 	go func() {
 		worked <- m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--max-iterations=1", "--max-attempts=1", "--agent-command="+program+"/agent")

@@ -280,7 +280,7 @@ func TestMergeOfNothing(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got := m.run(t, nil, append(own, "merge", "same")...)
-	if got.status != exit.Incomplete || !strings.HasPrefix(got.stderr, "ralph: same is not merged: nothing to merge: ralph/same has no change that m") ||
+	if got.status != exit.Incomplete || !strings.HasPrefix(got.stderr, "ralph: same is not merged: nothing to merge: there is no branch ralph/same\n") ||
 		!strings.HasSuffix(got.stderr, "\nralph: `ralph show same` says how its last run ended\n") {
 		t.Errorf("open: %+v", got)
 	}

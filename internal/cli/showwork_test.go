@@ -142,7 +142,7 @@ git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit
 	}
 }
 
-// A branch without commits of its own is neither called merged nor contained in its base.
+// A run without commits leaves no branch. A branch without commits of its own is neither called merged nor contained in its base.
 func TestNoCommitsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -153,14 +153,23 @@ func TestNoCommitsOfItsOwn(t *testing.T) {
 	if got.status != exit.Incomplete {
 		t.Fatalf("%+v", got)
 	}
-	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, "\n  ralph/one has no commits of its own\n") || !strings.Contains(got.stdout, "  commits     none, from master\n") {
-		t.Errorf("show: %+v", got)
-	}
-	if got := m.run(t, nil, "merge", "one", "--sandbox=none"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "nothing to merge: ralph/one has no change that master lacks") {
-		t.Errorf("merge: %+v", got)
-	}
-	if got := m.run(t, nil, "clean"); !strings.Contains(got.stdout, "no commits of its own") {
-		t.Errorf("clean: %+v", got)
+	for _, c := range []struct{ show, merge, clean string }{
+		{"\n  no branch\n", "nothing to merge: there is no branch ralph/one", "Nothing to clean."},
+		{"\n  ralph/one has no commits of its own\n", "nothing to merge: ralph/one has no change that master lacks", "no commits of its own"},
+	} {
+		if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, c.show) || !strings.Contains(got.stdout, "  commits     none, from master\n") {
+			t.Errorf("show: %+v", got)
+		}
+		if got := m.run(t, nil, "tree", "one", filepath.Join(m.root, c.merge)); got.status != exit.OK || strings.Contains(got.stderr, "gone") {
+			t.Errorf("tree: %+v", got)
+		}
+		if got := m.run(t, nil, "merge", "one", "--sandbox=none"); got.status != exit.Incomplete || !strings.Contains(got.stderr, c.merge) {
+			t.Errorf("merge: %+v", got)
+		}
+		if got := m.run(t, nil, "clean"); !strings.Contains(got.stdout, c.clean) {
+			t.Errorf("clean: %+v", got)
+		}
+		m.git(t, "branch", "--force", "ralph/one")
 	}
 }
 

@@ -23,9 +23,9 @@ func TestWorkOnABaseThatNobodyHasPulled(t *testing.T) {
 	if got := m.run(t, nil, append(work, "--agent-command=false", "two")...); got.status != exit.Incomplete {
 		t.Fatalf("%+v", got)
 	}
-	for _, command := range []string{"show", "diff"} {
+	for command, want := range map[string]string{"show": "\n  no branch\n", "diff": "has no commits of its own"} {
 		got := m.run(t, nil, command, "two")
-		if got.status != exit.OK || strings.Contains(got.stdout, "theirs") || !strings.Contains(got.stdout+got.stderr, "has no commits of its own") {
+		if got.status != exit.OK || strings.Contains(got.stdout, "theirs") || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}

@@ -158,10 +158,10 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 	}
 }
 
-// facts lists facts about the run. It names a branch that is on no remote only to readers who can see it.
+// facts lists facts about the run. It names a branch that is on no remote only to readers who can see it, and none without work.
 func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
-	if pushed || in.Steps.Local && !(cannotRun(r) && r.Commits == 0) {
+	if pushed || in.Steps.Local && (r.Commits > 0 || r.WIP != "") {
 		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
 	} else {
 		fmt.Fprintf(b, "- Work: %s on %s", plural.Of(r.Commits, "commit"), tracker.Code(r.Base))

@@ -58,7 +58,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 			s.Tree = x.space.Dir
 		}
 	}
-	return x.dropScratch(ctx, s), nil
+	return x.dropBranch(ctx, s), nil
 }
 
 // moveBranch moves the branch to the commits if it was checked out when they were imported. While it still is, the run waits.
@@ -79,12 +79,18 @@ func (x *execution) moveBranch(ctx context.Context, s journal.State) (journal.St
 	return x.warn(s, err), nil
 }
 
-// dropScratch removes a scratch branch if the base has its commits.
-func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.State {
-	if !x.run.Scratch || s.Tree != "" || s.WIP != "" || s.Commits > 0 && x.result.Merged == "" {
+// dropBranch removes a scratch branch if the base has its commits, and any other that the run has made and not used.
+func (x *execution) dropBranch(ctx context.Context, s journal.State) journal.State {
+	if s.Tree != "" || s.WIP != "" || s.Commits > 0 && !(x.run.Scratch && x.result.Merged != "") {
 		return s
 	}
-	if err := x.c.Repo.Drop(ctx, x.run.Key, s.Tip); err != nil {
+	err := error(nil)
+	if x.run.Scratch {
+		err = x.c.Repo.Drop(ctx, x.run.Key, s.Tip)
+	} else if x.space != nil && x.space.Tree != nil {
+		err = x.space.Tree.DropUnused(ctx)
+	}
+	if err != nil {
 		return x.warn(s, err)
 	}
 	return s

@@ -37,6 +37,17 @@ func (e *Errors) Error() string {
 	return fmt.Sprintf("%d worktree records cannot be read; first: %v", len(paths), e.Records[paths[0]])
 }
 
+// Of returns the error of an unreadable record of the key, or nil.
+func (e *Errors) Of(key string) error {
+	for path, err := range e.Records {
+		name := strings.TrimSuffix(filepath.Base(path), Suffix)
+		if prefix := FolderPrefix(key); strings.HasPrefix(name, prefix) && len(name) == len(prefix+git.Digest()) {
+			return err
+		}
+	}
+	return nil
+}
+
 // GarbledError means that a record was read but is not valid.
 type GarbledError struct{ Err error }
 
@@ -52,6 +63,8 @@ type Record struct {
 	Spec    Spec      `json:"spec"`
 	Start   string    `json:"start"`
 	Made    time.Time `json:"made"`
+	// MadeBranch says that the branch did not exist before.
+	MadeBranch bool `json:"made_branch,omitempty"`
 	// Earlier is the last commit that an earlier run of the key imported; empty: none.
 	Earlier string `json:"earlier,omitempty"`
 	// GitDir is the worktree's entry in the repository's worktrees folder; empty for a private tree.

@@ -267,7 +267,7 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	if err != nil {
 		return w, err
 	}
-	if w.Tip == "" && last.Tip != "" && !w.Running {
+	if w.Tip == "" && last.Tip != "" && !w.Running && !w.Empty {
 		w.Gone = fmt.Sprintf("branch %s is gone; run %s left it at %s", last.Branch, last.ID, screen.ShortSHA(last.Tip))
 	}
 	w.Tip = cmp.Or(w.Tip, last.Tip)
