@@ -143,6 +143,7 @@ func (s *Service) Ready(ctx context.Context) error {
 // Project is a project of the service.
 type Project struct {
 	Name, Repo, State, Problem string
+	WaitsForSlot               bool `json:"waits_for_slot"`
 	Running                    []struct {
 		Run, Issue, Title, Machine, Doing string
 		Stage                             journal.Stage

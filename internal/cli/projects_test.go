@@ -150,3 +150,23 @@ func TestPauseWhereNoAPIIs(t *testing.T) {
 		}
 	}
 }
+
+// The list says which project waits because other projects have all slots.
+func TestProjectThatWaitsForASlot(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"projects":[{"name":"a","repo":"/a","state":"working","waits_for_slot":true},{"name":"b","repo":"/b","state":"working"}]}`))
+	}))
+	defer server.Close()
+	list := []string{"projects", "list", "--config=" + filepath.Join(m.root, "none.yaml"), "--listen=" + server.Listener.Addr().String()}
+	got := m.run(t, nil, list...)
+	if got.status != 0 || strings.Count(got.stdout, "working, waits for a slot  0") != 1 || strings.Count(got.stdout, "working") != 2 {
+		t.Errorf("%+v", got)
+	}
+	var all []serve.ProjectData
+	got = m.run(t, nil, append(list, "--json")...)
+	if json.Unmarshal([]byte(got.stdout), &all) != nil || len(all) != 2 || !all[0].WaitsForSlot || all[1].WaitsForSlot {
+		t.Errorf("%+v", got)
+	}
+}

@@ -145,6 +145,8 @@ type ProjectData struct {
 	State   string `json:"state"` // as the service reports it, or not-running
 	Problem string `json:"problem,omitempty"`
 	Running int    `json:"running"`
+	// WaitsForSlot says that other projects have all slots.
+	WaitsForSlot bool `json:"waits_for_slot,omitempty"`
 }
 
 // list shows the projects of the file and of the service. It still shows the service's if the file is invalid.
@@ -175,7 +177,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 		s := ProjectData{Name: p.Name, Repo: p.Repo, State: "not-running"}
 		for _, of := range known {
 			if of.Name == p.Name {
-				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)
+				s.State, s.Problem, s.Running, s.WaitsForSlot = of.State, of.Problem, len(of.Running), of.WaitsForSlot
 			}
 		}
 		if file, err := o.pauseFile(cmd, p, true); away != nil && err == nil {
@@ -190,7 +192,11 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	}
 	rows := [][]string{{"PROJECT", "STATE", "RUNNING", "REPOSITORY", "PROBLEM"}}
 	for _, s := range shown {
-		rows = append(rows, []string{s.Name, s.State, fmt.Sprint(s.Running), s.Repo, screen.CleanLine(s.Problem)})
+		state := s.State
+		if s.WaitsForSlot {
+			state += ", waits for a slot"
+		}
+		rows = append(rows, []string{s.Name, state, fmt.Sprint(s.Running), s.Repo, screen.CleanLine(s.Problem)})
 	}
 	o.UI.Table(rows)
 	if away != nil {
