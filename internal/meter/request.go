@@ -16,10 +16,10 @@ const (
 	maxAnswers = 128
 )
 
-// Asked returns the most that the answer to a request may use, and the model that the request names. The input is estimated from
-// the size of the body, which should be JSON.
-func Asked(body []byte, path string) (u agents.Usage, model string) {
-	model = modelOf(path)
+// Asked returns the most that the answer to a request may use, and the model and the service tiers that the request names. The input
+// is estimated from the size of the body, which should be JSON.
+func Asked(body []byte, path string) (u agents.Usage, model string, tiers map[string]bool) {
+	model, tiers = modelOf(path), map[string]bool{}
 	var limit, answers int64
 	var read func(v gjson.Result, outer bool)
 	read = func(v gjson.Result, outer bool) {
@@ -31,6 +31,11 @@ func Asked(body []byte, path string) (u agents.Usage, model string) {
 			case outer && (name == "generationconfig" || name == "inferenceconfig"):
 				if value.IsObject() {
 					read(value, false)
+				}
+			case outer && (name == "servicetier" || name == "speed"):
+				var named tier
+				if _ = named.UnmarshalJSON([]byte(value.Raw)); named != "" {
+					tiers[string(named)] = true
 				}
 			case value.Type != gjson.Number:
 			case name == "maxoutputtokens",
@@ -49,5 +54,5 @@ func Asked(body []byte, path string) (u agents.Usage, model string) {
 		limit = maxOutput
 	}
 	u.Input, u.Output = int64(len(body))/BytesPerToken, min(limit, maxOutput)*max(1, min(answers, maxAnswers))
-	return u, model
+	return u, model, tiers
 }

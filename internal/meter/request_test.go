@@ -2,6 +2,8 @@ package meter
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +31,28 @@ func TestAsked(t *testing.T) {
 		{"/v1beta/models/gemini-3-pro:generateContent", `{"generation_config":{"max_output_tokens":8,"candidateCount":2}}`, 16, "gemini-3-pro"},
 		{"/model/anthropic.claude-v1/converse", `{"inferenceConfig":{"maxTokens":7}}`, 7, "anthropic.claude-v1"},
 	} {
-		got, model := Asked([]byte(tt.body), tt.path)
+		got, model, _ := Asked([]byte(tt.body), tt.path)
 		if want := (agents.Usage{Input: int64(len(tt.body)) / BytesPerToken, Output: tt.output}); got != want || model != tt.model {
 			t.Errorf("%s %s: %+v of %q, want %+v of %q", tt.path, tt.body, got, model, want, tt.model)
+		}
+	}
+}
+
+// A request may cost what the tier that it names costs, in the words of each service. What it says twice counts twice.
+func TestAskedTiers(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"model":"gpt-5"}`:       nil,
+		`{"service_tier":"auto"}`: {"standard"},
+		`{"service_tier":"priority","input":[{"service_tier":"flex"}]}`: {"priority"},
+		`{"Service_Tier":"priority","service_tier":"default"}`:          {"priority", "standard"},
+		`{"serviceTier":{"type":"priority"}}`:                           {"priority"},
+		`{"speed":"fast"}`:                                              {"fast"},
+		`{"service_tier":7,"speed":null}`:                               nil,
+	} {
+		_, _, tiers := Asked([]byte(body), "/responses")
+		if got := slices.Sorted(maps.Keys(tiers)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
 }

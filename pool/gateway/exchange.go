@@ -131,7 +131,8 @@ func (x *exchange) End() {
 		}
 	}
 	if used, model := x.answer.Estimated(x.asked, x.complete); used != (agents.Usage{}) {
-		x.count(used, cmp.Or(model, x.model, x.meter.lastModel()), true)
+		last, _ := x.meter.last()
+		x.count(used, cmp.Or(model, x.model, last), true)
 	}
 }
 

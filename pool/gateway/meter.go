@@ -38,6 +38,7 @@ type Meter struct {
 	reserved agents.Usage         // guarded by mu; the most that they may use
 	ended    chan struct{}        // guarded by mu; closed when one of them ends
 	model    string               // guarded by mu; model of the last answer
+	tier     string               // guarded by mu; its service tier
 	unpriced map[string]bool      // guarded by mu; models with unknown prices
 }
 
@@ -126,9 +127,9 @@ func (m *Meter) admit(ctx context.Context, method, path string, body []byte) (*e
 	if method != http.MethodPost || meter.Free(path) { // a fetched answer was counted before
 		return nil, m.checkBudget()
 	}
-	asked, model := meter.Asked(body, path)
+	asked, model, tiers := meter.Asked(body, path)
 	x := &exchange{meter: m, ctx: ctx, path: path, size: len(body), asked: asked, model: model}
-	x.need = m.need(asked, model)
+	x.need = m.need(asked, model, tiers)
 	if err := m.reserve(ctx, x.need); err != nil {
 		return nil, err
 	}
@@ -148,11 +149,14 @@ func (m *Meter) admit(ctx context.Context, method, path string, body []byte) (*e
 	return x, nil
 }
 
-// need returns the most that a request may use, as far as the price of its model is known.
-func (m *Meter) need(asked agents.Usage, model string) agents.Usage {
-	price, known := m.prices.Of(cmp.Or(model, m.lastModel()))
+// need returns the most that a request may use, as far as the price of its model is known. The service may choose the tier, so the tier
+// of the last answer counts like those that the request names.
+func (m *Meter) need(asked agents.Usage, model string, tiers map[string]bool) agents.Usage {
+	lastModel, lastTier := m.last()
+	price, known := m.prices.Of(cmp.Or(model, lastModel))
 	if known {
 		asked.CostUSD, _ = price.Cost(asked, ledger.Terms{})
+		asked.CostUSD *= price.Dearest(slices.AppendSeq([]string{lastTier}, maps.Keys(tiers)))
 	}
 	return asked
 }
@@ -212,7 +216,7 @@ func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd f
 	if model == "" {
 		return 0, false
 	}
-	m.model = model
+	m.model, m.tier = model, terms.Tier
 	price, known := m.prices.Of(model)
 	if known {
 		usd, known = price.Cost(used, terms)
@@ -226,10 +230,11 @@ func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd f
 	return usd, known
 }
 
-func (m *Meter) lastModel() string {
+// last returns the model and the service tier of the last answer.
+func (m *Meter) last() (model, tier string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.model
+	return m.model, m.tier
 }
 
 // noteAnswer records that an answer has passed; served says that it was not a refusal.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -126,6 +127,32 @@ func TestMeterTerms(t *testing.T) {
 	}
 	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "claude-opus-4-6 in service tier priority") {
 		t.Errorf("it warns %q", got)
+	}
+}
+
+// A request reserves the price of the dearest tier that it names, or that the service has chosen for the last answer.
+func TestMeterReservesTheTier(t *testing.T) {
+	t.Parallel()
+	const request, answer = `{"model":"gpt-5.4","max_tokens":1000000,"service_tier":"%s"}`, `{"model":"gpt-5.4","service_tier":"%s","usage":{"input_tokens":1}}`
+	m := NewMeter(Network{}, "r")
+	reserved := func(tier string) float64 {
+		x := askFor(t.Context(), t, m, fmt.Sprintf(request, tier))
+		defer x.End()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.reserved.CostUSD
+	}
+	usual := reserved("default")
+	for tier, want := range map[string]float64{"auto": 1, "flex": 1, "unknown": 1, "priority": 2} {
+		if got := reserved(tier); math.Abs(got/usual-want) > 1e-3 {
+			t.Errorf("%s: %v, want %v times %v", tier, got, want, usual)
+		}
+	}
+	for tier, want := range map[string]float64{"default": 1, "priority": 2} {
+		pass(t, m, fmt.Sprintf(answer, tier))
+		if got := reserved("auto"); math.Abs(got/usual-want) > 1e-3 {
+			t.Errorf("after %s: %v, want %v times %v", tier, got, want, usual)
+		}
 	}
 }
 

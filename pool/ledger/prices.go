@@ -122,6 +122,15 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, true
 }
 
+// Dearest returns the price of the dearest of these service tiers, as a multiple of the standard price, and at least 1.
+func (price Price) Dearest(tiers []string) float64 {
+	most := 1.0
+	for _, tier := range tiers {
+		most = max(most, price.Tiers[tier])
+	}
+	return most
+}
+
 // version matches suffixes of a model's name that do not make another model: a date, a version, a state.
 var version = pattern.Lazy(`^(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{3}|latest|default)|-preview(?:-\d\d-\d{2,4})?|-v\d+|:\d+k?|\[1m\])*$`)
 
