@@ -4,8 +4,10 @@ import "slices"
 
 // index finds patterns in texts.
 type index struct {
-	fold    *[256]byte // maps each byte to its folded form; 0: ignored
-	escapes bool       // an escape stands for its decoded byte
+	fold *[256]byte // maps each byte to its folded form; 0: ignored
+	// decode returns the byte for which the text's first bytes stand, and their number; zero if the text ends within them. nil: each
+	// byte stands for itself.
+	decode func(text []byte) (c byte, size int)
 	// byPrefix maps the first Shortest bytes of patterns to the patterns, and each shorter prefix to nil. bloom is a Bloom
 	// filter of the full keys, and much faster.
 	byPrefix map[uint64][]string
@@ -16,8 +18,8 @@ type index struct {
 
 const bloomBits = 14
 
-func newIndex(fold *[256]byte, escapes bool) index {
-	return index{fold: fold, escapes: escapes, byPrefix: map[uint64][]string{}, bloom: make([]bool, 1<<bloomBits)}
+func newIndex(fold *[256]byte, decode func([]byte) (byte, int)) index {
+	return index{fold: fold, decode: decode, byPrefix: map[uint64][]string{}, bloom: make([]bool, 1<<bloomBits)}
 }
 
 func hash(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (64 - bloomBits) }
@@ -48,18 +50,21 @@ func (x *index) add(text string) {
 	}
 }
 
-// next returns the first byte of the text, or the byte that an escape there stands for, and its size in the text; size zero
-// if the text ends within the escape.
+// next returns the first byte of the text, or the byte that the code there stands for, and its size in the text; size zero
+// if the text ends within the code.
 func (x *index) next(text []byte) (c byte, size int) {
-	if !x.escapes || text[0] != '%' && text[0] != '\\' {
-		return text[0], 1
+	if c = text[0]; x.decode == nil || c != '%' && c != '\\' && c != '&' {
+		return c, 1
 	}
-	return escape(text)
+	return x.decode(text)
 }
 
 // escape decodes %41, \x41, \u0041, \101, \0101, and \n, \r and \t, which all count as a line end. A backslash before
 // anything else is a plain byte.
 func escape(text []byte) (c byte, size int) {
+	if text[0] == '&' {
+		return '&', 1
+	}
 	lead, size := 1, 3
 	if text[0] == '\\' {
 		if len(text) == 1 {

@@ -20,9 +20,10 @@ const Shortest = 8
 
 // Finder searches for secrets. It is immutable and safe for concurrent use.
 type Finder struct {
-	exact   index // encoded values, byte by byte
-	letters index // letters and digits of encoded values
-	shapes  bool
+	exact    index // encoded values, byte by byte
+	letters  index // letters and digits of encoded values
+	entities index // values in text where entities of HTML stand for bytes
+	shapes   bool
 }
 
 // New returns a Finder for the values, in all their encodings, and for well-known credentials. It ignores values shorter
@@ -35,11 +36,12 @@ func New(values []string) *Finder {
 
 // Known returns a Finder for the values only.
 func Known(values []string) *Finder {
-	f := &Finder{exact: newIndex(&identityFold, false), letters: newIndex(&lettersOnly, true)}
+	f := &Finder{exact: newIndex(&identityFold, nil), letters: newIndex(&lettersOnly, escape), entities: newIndex(&identityFold, entity)}
 	for _, v := range values {
 		if v = strings.TrimSpace(v); len(v) < Shortest {
 			continue
 		}
+		f.entities.add(v)
 		for _, form := range forms(v) {
 			f.exact.add(form)
 			f.letters.add(form)
@@ -63,7 +65,7 @@ func (f *Finder) hasValue(text []byte) bool {
 // find returns the spans of values in the text, and where a value begins that may continue after the text, unless it is the
 // last.
 func (f *Finder) find(text []byte, last bool) (spans []span, open int) {
-	spans, open = f.exact.find(text, last)
+	spans, open = f.findExact(text, last)
 	more, begun := f.letters.find(text, last)
 	return dropOverlaps(append(spans, more...)), min(open, begun)
 }
@@ -71,6 +73,10 @@ func (f *Finder) find(text []byte, last bool) (spans []span, open int) {
 // findExact is find for values without other characters between their letters.
 func (f *Finder) findExact(text []byte, last bool) (spans []span, open int) {
 	spans, open = f.exact.find(text, last)
+	if bytes.IndexByte(text, '&') >= 0 {
+		more, begun := f.entities.find(text, last)
+		spans, open = append(spans, more...), min(open, begun)
+	}
 	return dropOverlaps(spans), open
 }
 

@@ -58,6 +58,8 @@ func hidden(v string) map[string]string {
 		"decimal lines":       {"%d", "\n"},
 		"HTML":                {"&#%d;", ""},
 		"hexadecimal HTML":    {"&#x%02X;", ""},
+		"padded HTML":         {"&#%05d;", ""},
+		"padded hexadecimal":  {"&#X%06x;", ""},
 		"chr":                 {"chr(%d)", "+"},
 		"CHAR":                {"CHAR(%d)", " || "},
 		"numbers in a source": {"0x%02x", ", "},
@@ -133,6 +135,17 @@ func TestValuesAreFoundInEveryForm(t *testing.T) {
 				t.Errorf("%.30s: %s: %.300q is taken for it", value, name, text)
 			}
 		}
+	}
+	marked := New([]string{"pa&ss<1>!\"x", "!@#$%^&*"})
+	for _, text := range []string{
+		"pa&amp;ss&lt;1&gt;!&quot;x", "p&#97;&#0038;ss&#x3C;1&#62;&excl;&#34;x", "pa&#38ss&#60;1>!\"x", "<i>!@&num;&dollar;%&Hat;&AMP;*</i>",
+	} {
+		if masked := string(marked.Replace([]byte(text), "-")); !marked.In(text) || strings.Contains(masked, "&") {
+			t.Errorf("%q passes: %q", text, masked)
+		}
+	}
+	if marked.In("pa& ss<1>!x & pa&amp; pa&#; &#99999999999999999999; &unknown;") {
+		t.Error("an entity is taken for a value")
 	}
 	few := New([]string{"!1+2=3?!"})
 	if !few.In("a !1+2=3?! b") || !few.In(hex.EncodeToString([]byte("!1+2=3?!"))) || few.In("1, 2 and 3") {
