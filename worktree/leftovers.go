@@ -49,6 +49,9 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 	return append(all, more...), err
 }
 
+// TempLeftovers lists the temporary files of dead processes.
+func (r *Repo) TempLeftovers() []Leftover { return r.leftovers(nil).TempFolders() }
+
 func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
 	return leftover.Scope{
 		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,

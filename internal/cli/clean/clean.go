@@ -142,7 +142,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		}
 	}
 	if len(args) == 0 {
-		err = c.claims(ctx, a.UI)
+		err = errors.Join(c.claims(ctx, a.UI), c.temp(ctx, a.UI))
 	}
 	if caches {
 		err = errors.Join(err, c.layers(ctx, a.UI))

@@ -79,7 +79,7 @@ func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
 		all, err = append(all, refs...), errors.Join(err, errRefs)
 	}
 	entries, errEntries := s.lostEntries(ctx)
-	all = slices.Concat(all, entries, s.strays(), s.tempFolders())
+	all = slices.Concat(all, entries, s.strays(), s.TempFolders())
 	if thorough {
 		all = append(all, s.removedFolders()...)
 	} else {

@@ -34,9 +34,9 @@ func MakeTempDir(state string, p claim.Process) (string, error) {
 	return own, os.MkdirAll(own, 0o700)
 }
 
-// tempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
+// TempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
 // machines that this process is alive.
-func (s Scope) tempFolders() (all []Leftover) {
+func (s Scope) TempFolders() (all []Leftover) {
 	root := filepath.Join(s.State, "tmp")
 	own, now := TempDir(s.State, s.Self), time.Now()
 	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is missing
