@@ -47,7 +47,7 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 	}
 }
 
-// A submodule's commit is named beside the diff, even if settings leave it out of git's.
+// A submodule's commit is named beside the diff, and before a person merges it, even if settings leave it out of git's.
 func TestDiffNamesSubmodules(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -69,7 +69,12 @@ git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</prom
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := m.run(t, nil, "merge", "--all"); !strings.Contains(got.stderr, "a is not merged: the checks themselves have changed: sub: is a commit") {
+	const moves = "a: the merge moves submodules to other commits, whose changes no diff shows: sub\n"
+	if got := m.run(t, nil, "merge", "--all"); strings.Contains(got.stderr, moves) || !strings.Contains(got.stderr, "a is not merged: the checks themselves have changed: sub: is a commit") {
+		t.Errorf("%+v", got)
+	}
+	got = m.run(t, nil, "--sandbox=none", "--commit-author=A <a@b.c>", "merge", "a", "--gate=true")
+	if got.status != exit.OK || !strings.Contains(got.stderr, moves) || !strings.Contains(got.stdout, "merged into") {
 		t.Errorf("%+v", got)
 	}
 }

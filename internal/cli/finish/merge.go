@@ -85,6 +85,7 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		}
 		if !slices.Contains(keys, issue.Key) {
 			keys = append(keys, issue.Key)
+			warnOfSubmodules(ctx, a, p, issue.Key, p.Names(ctx)(issue.Key))
 		}
 	}
 	worker, err := merger(ctx, a, p)
