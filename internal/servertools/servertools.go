@@ -3,8 +3,8 @@
 // Services run some tools themselves: they search the web, fetch pages, call remote MCP servers, run code, and load images and
 // files from addresses. Whoever can send a request to such a service can make it send anything anywhere, past every allow-list.
 // [Filter] removes the definitions of such tools from requests, and rejects requests in which they cannot be removed. It knows
-// the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini. Unknown fields pass, unknown
-// tools do not.
+// the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, Gemini, and Bedrock's Converse. Unknown fields
+// pass, unknown tools do not.
 //
 // Package sandboxes/egress calls it.
 package servertools
@@ -97,22 +97,16 @@ func (f *filter) request(v gjson.Result, depth int) error {
 		case "toolchoice":
 			names, err = selectedTools(value)
 			chosen = append(chosen, names...)
-		case "mcpservers":
-			if strings.Contains(value.Raw, "{") {
-				err = &Error{"mcp_servers"}
-			}
-		case "container": // in which the service runs code and skills
-			if value.Type != gjson.Null {
-				err = &Error{"container"}
-			}
-		case "websearchoptions":
-			if value.IsObject() {
-				err = &Error{"web_search_options"}
-			}
+		case "toolconfig": // of Bedrock, and of Gemini without tools
+			err = f.toolConfig(value)
+		case "additionalmodelrequestfields": // of Bedrock, for the model's own service
+			err = f.request(value, depth+1)
 		case "messages", "input", "contents", "content", "system", "systeminstruction", "instructions":
 			err = f.blocks(value, 0)
 		case "requests":
 			err = f.batch(value, depth)
+		default:
+			err = serverField(key, value)
 		}
 		if err != nil {
 			return err
@@ -121,6 +115,46 @@ func (f *filter) request(v gjson.Result, depth int) error {
 	for _, name := range chosen {
 		if slices.Contains(gone, name) {
 			return &Error{name}
+		}
+	}
+	return nil
+}
+
+// serverField rejects a field that makes the service search, call servers, or use what is stored there. Other fields only set how it
+// answers.
+func serverField(key string, value gjson.Result) error {
+	used, name := false, key
+	switch key {
+	case "mcpservers": // of Anthropic
+		used, name = strings.Contains(value.Raw, "{"), "mcp_servers"
+	case "plugins", "connectors": // of OpenRouter and Cohere
+		used = strings.Contains(value.Raw, "{")
+	case "datasources": // of Azure
+		used, name = strings.Contains(value.Raw, "{"), "data_sources"
+	case "container": // in which the service runs code and skills
+		used = value.Type != gjson.Null
+	case "websearchoptions": // of OpenAI
+		used, name = value.IsObject(), "web_search_options"
+	case "searchparameters": // of xAI
+		used, name = value.IsObject(), "search_parameters"
+	case "enablesearch": // of Qwen
+		used, name = value.Type != gjson.Null && value.Type != gjson.False, "enable_search"
+	case "prompt": // of OpenAI; it may have tools
+		used, name = value.IsObject(), "a stored prompt"
+	}
+	if !used {
+		return nil
+	}
+	return &Error{name}
+}
+
+// toolConfig checks Bedrock's list of tools.
+func (f *filter) toolConfig(v gjson.Result) error {
+	for key, value := range members(v) {
+		if key == "tools" {
+			if _, err := f.tools(value); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -186,7 +220,7 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 			if v.IsArray() {
 				err = f.blocks(value, depth+1)
 			}
-		case "content", "parts", "output", "functionresponse":
+		case "content", "parts", "output", "functionresponse", "image", "document", "video", "audio", "toolresult":
 			err = f.blocks(value, depth+1)
 		case "tools":
 			_, err = f.tools(value)
@@ -204,9 +238,16 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 
 // source checks the source of an image, document or file.
 func (f *filter) source(v gjson.Result, depth int) (err error) {
+	if depth > deepest {
+		return &Error{"a source in too many others"}
+	}
 	for key, value := range members(v) {
 		switch key {
 		case "url", "fileuri":
+			err = link(value, depth)
+		case "s3location":
+			err = f.source(value, depth+1)
+		case "uri":
 			err = link(value, depth)
 		case "content":
 			err = f.blocks(value, depth)
@@ -261,9 +302,9 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 			own = append(own, value.Str)
 		case "googlesearch", "googlesearchretrieval", "urlcontext", "codeexecution", "googlemaps", "enterprisewebsearch", "mcpservers":
 			kind = key
-		case "functiondeclarations":
+		case "functiondeclarations", "toolspec":
 			apart = false
-		case "computeruse":
+		case "computeruse", "cachepoint":
 		case "environment": // of a shell tool
 			for key, value := range members(value) {
 				if key == "type" && strings.HasPrefix(plainWord(value.Str), "container") {

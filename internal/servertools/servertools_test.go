@@ -34,6 +34,10 @@ func TestPasses(t *testing.T) {
 		`{"tools":[{"type":"shell","environment":{"type":"local"}},{"type":"namespace","name":"n","tools":[` + fn + `]},{"type":"tool_search","execution":"client"}]}`,
 		`{"tools":[{"type":"custom","name":"a"},{"name":"b","type":null},{"type":"text_editor_20250728","name":"c"},{"type":"computer_20251124","name":"d"},{"type":"memory_20250818","name":"e"},{"type":"local_shell"},{"type":"apply_patch"},{"type":"computer_use_preview"}],"tool_choice":{"type":"any"},"container":null}`,
 		`{"tools":[` + fn + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"shell"}]}}`,
+		`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","inputSchema":{"json":{"tools":[{"systemTool":{}}]}}}},{"cachePoint":{"type":"default"}}],"toolChoice":{"tool":{"name":"a"}}}}`,
+		`{"toolConfig":{"functionCallingConfig":{"mode":"ANY"},"retrievalConfig":{}},"additionalModelRequestFields":{"thinking":{"type":"enabled"}}}`,
+		`{"messages":[{"content":[{"image":{"format":"png","source":{"bytes":"aaaa"}}},{"toolUse":{"input":{"image":{"source":{"s3Location":{"uri":"s3://a"}}}}}}]}]}`,
+		`{"prompt":"text","plugins":[],"connectors":null,"data_sources":[],"search_parameters":null,"enable_search":false}`,
 		"{\n\t\"a\" : [ 1 , -2.5e+3 , true , null , { } ] }\r\n",
 	} {
 		if out, removed, err := filtered(body); out != body || removed != nil || err != nil {
@@ -55,7 +59,7 @@ func TestRemoves(t *testing.T) {
 	} {
 		for _, list := range []string{
 			`{"tools":[F,T]}`, ` {"tools" : [T,F]}`, `{"tools":[ T , F ,T]}`, `{"tools":[F, T,F]}`, `{"tools":[T,T,F,F],"tool_choice":"auto"}`,
-			`{"t\u006fols":[F,T]}`, `{"requests":[{"custom_id":"a","params":{"tools":[F,T]}}]}`, `{"input":[{"type":"tool_search_output","tools":[F,T]}]}`,
+			`{"t\u006fols":[F,T]}`, `{"toolConfig":{"tools":[T,F]}}`, `{"requests":[{"custom_id":"a","params":{"tools":[F,T]}}]}`, `{"input":[{"type":"tool_search_output","tools":[F,T]}]}`,
 		} {
 			body := strings.NewReplacer("F", fn, "T", tool).Replace(list)
 			out, removed, err := filtered(body)
@@ -81,14 +85,26 @@ func TestRefuses(t *testing.T) {
 		`{"tool_choice":{"type":"allowed_tools","tools":[{"type":"mcp"}]}}`:                                          "mcp",
 		`{"mcp_servers":[{"type":"url","url":"https://evil.example"}]}`:                                              "mcp_servers",
 		`{"mcpServers":[{}]}`: "mcp_servers",
-		`{"container":{"skills":[{"type":"anthropic","skill_id":"x"}]}}`:                                                            "container",
-		`{"Container":"container_1"}`:                                                                                               "container",
-		`{"tools":[` + fn + `],"tool_choice":{"type":"web_browse"}}`:                                                                "web_browse",
-		`{"mcp_servers":[],"mcp_servers":[{}]}`:                                                                                     "mcp_servers",
-		`{"web_search_options":{}}`:                                                                                                 "web_search_options",
-		`{"tools":{"type":"web_search"}}`:                                                                                           "web_search",
-		`{"tools":[{"functionDeclarations":[],"googleSearch":{}}]}`:                                                                 "googlesearch",
-		`{"tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}`:                                                                 "mcp",
+		`{"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}}`:                                                    "systemtool",
+		`{"tool_config":{"tools":[{"toolSpec":{"name":"a"},"systemTool":{"name":"nova_grounding"}}]}}`:                           "systemtool",
+		`{"additionalModelRequestFields":{"mcp_servers":[{}]}}`:                                                                  "mcp_servers",
+		`{"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}}`:                                            "web_search_20250305",
+		`{"messages":[{"content":[{"video":{"source":{"s3Location":{"uri":"s3://evil/x"}}}}]}]}`:                                 "address",
+		`{"messages":[{"content":[{"toolResult":{"content":[{"document":{"source":{"s3Location":{"uri":"s3://evil/x"}}}}]}}]}]}`: "address",
+		`{"prompt":{"id":"pmpt_1","variables":{}}}`:                                                                              "a stored prompt",
+		`{"plugins":[{"id":"web"}]}`:           "plugins",
+		`{"connectors":[{"id":"web-search"}]}`: "connectors",
+		`{"data_sources":[{"type":"azure_search","parameters":{"endpoint":"https://evil.example"}}]}`: "data_sources",
+		`{"search_parameters":{"mode":"on"}}`:                            "search_parameters",
+		`{"enable_search":true}`:                                         "enable_search",
+		`{"container":{"skills":[{"type":"anthropic","skill_id":"x"}]}}`: "container",
+		`{"Container":"container_1"}`:                                    "container",
+		`{"tools":[` + fn + `],"tool_choice":{"type":"web_browse"}}`:     "web_browse",
+		`{"mcp_servers":[],"mcp_servers":[{}]}`:                          "mcp_servers",
+		`{"web_search_options":{}}`:                                      "web_search_options",
+		`{"tools":{"type":"web_search"}}`:                                "web_search",
+		`{"tools":[{"functionDeclarations":[],"googleSearch":{}}]}`:      "googlesearch",
+		`{"tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}`:      "mcp",
 		`{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://evil.example/?x"}}]}]}`:                     "address",
 		`{"messages":[{"content":[{"type":"document","source":{"url":"https:\/\/evil","type":"url"}}]}]}`:                           "address",
 		`{"messages":[{"content":[{"type":"tool_result","content":[{"type":"image","source":{"url":"http://e"}}]}]}]}`:              "address",
@@ -100,6 +116,7 @@ func TestRefuses(t *testing.T) {
 		`{"contents":{"parts":{"file_data":{"file_uri":"gs://x"}}}}`:                                                                "address",
 		`{"requests":[{"params":{"mcp_servers":[{}]}}]}`:                                                                            "mcp_servers",
 		`{"messages":` + strings.Repeat(`[`, 40) + strings.Repeat(`]`, 40) + `}`:                                                    "other content",
+		`{"messages":[{"source":` + strings.Repeat(`{"s3Location":`, 40) + `{}` + strings.Repeat(`}`, 40) + `}]}`:                   "many others",
 		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40):                                              "many others",
 	} {
 		_, _, err := filtered(body)
