@@ -19,7 +19,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -84,9 +83,7 @@ func (a *attempt) claimAndFreeze() *Result {
 	if a.claim, err = a.w.taker.Take(a.call.early, a.rec); err != nil {
 		return a.endUnclaimed(err, false)
 	}
-	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
-	defer unlink()
-	change, cancel := workspace.WithRemoteGrace(a.call.hard, asked.Done(), 0) // a change must not be left half done
+	change, cancel := halt.Within(a.call.hard, halt.RemoteGrace(a.handle.soft, 0), halt.RemoteGrace(a.call.early, 0)) // no change is left half done
 	defer cancel()
 	skip, err := a.freeze(change)
 	if err != nil && (a.handle.soft.Err() != nil || a.call.early.Err() != nil) {
@@ -272,7 +269,7 @@ func (a *attempt) endUnclaimed(err error, affectsAll bool) *Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipResult(*capped)
 	}
-	after, cancel := workspace.WithExtraTime(a.call.hard)
+	after, cancel := halt.ForRelease(a.call.hard)
 	defer cancel()
 	forgotten := a.w.c.Run.Store.Forget(after, a.rec.ID)
 	taken, ok := errors.AsType[*worktree.TakenError](err)
@@ -291,9 +288,7 @@ func (a *attempt) endUnclaimed(err error, affectsAll bool) *Result {
 
 // endClaimed ends an attempt that has a claim but starts no run. The caller unregisters it.
 func (a *attempt) endClaimed(skip *journal.Skip, err error) *Result {
-	asked, unlink := workspace.EndedBy(a.handle.soft, a.call.early)
-	defer unlink()
-	after, cancel := workspace.WithReleaseTime(asked, a.call.hard)
+	after, cancel := halt.ForRelease(a.call.hard, a.handle.soft, a.call.early)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after))
 	if a.labelled { // perhaps the label is set: the next sweep recovers the record as a dead run's, and removes the label
@@ -325,7 +320,7 @@ func (a *attempt) unlabelStopped(result *Result) {
 	if !ended || !a.w.c.Run.StopUnlabels || a.follow != nil || len(a.w.c.Require) == 0 {
 		return
 	}
-	after, cancel := workspace.WithReleaseTime(a.handle.soft, a.call.hard)
+	after, cancel := halt.ForRelease(a.call.hard, a.handle.soft)
 	defer cancel()
 	if err := a.w.c.Run.Tracker.Change(after, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		text := fmt.Sprintf("the issue was stopped, but its label %s is still there; remove it: %v", a.w.c.Require[0], err)

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // All steps left after Kill have one limit together, however many there are and wherever they hang.
@@ -20,11 +20,12 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 		w.Kill()
 		start := time.Now()
 		for range 10 {
-			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.WithExtraTime} {
-				step, cancel := derive(s.hard)
-				<-step.Done()
-				cancel()
-			}
+			step, cancel := halt.Hurried(s.hard)
+			<-step.Done()
+			cancel()
+			step, cancel = halt.ForRelease(s.hard)
+			<-step.Done()
+			cancel()
 		}
 		if took := time.Since(start); took != 30*time.Second {
 			t.Errorf("the steps took %s", took)

@@ -57,7 +57,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	checks.Files = journal.GateFilesReport
 	m := &batch.Merger{
 		Repo: w.c.Run.Repo, Spaces: w.runner.Spaces(), Baselines: w.runner.Baselines(),
-		Policy: w.runner.Policy(), Checks: checks, Canaries: w.c.Run.Canaries, Run: rec.ID, Interrupt: s.soft.Done(),
+		Policy: w.runner.Policy(), Checks: checks, Canaries: w.c.Run.Canaries, Run: rec.ID, Asked: s.soft,
 		Notify: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
 	m.Merge(s.hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)

@@ -7,11 +7,11 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/internal/decide"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -102,7 +102,7 @@ func (w *Worker) recoverRun(s callContexts, rec journal.Record, r *Recovered) er
 	case err != nil:
 		return err
 	}
-	after, cancel := workspace.WithReleaseTime(s.early, s.hard)
+	after, cancel := halt.ForRelease(s.hard, s.early)
 	defer cancel()
 	now, err := w.taker.Find(s.hard, rec.ID)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *attempt) settleEarlier() (over bool, err error) {
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. shared means
 // that another run uses the claim afterwards. over reports that the issue needs no new run now.
 func (w *Worker) settle(s callContexts, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
-	after, cancel := workspace.WithReleaseTime(s.soft, s.hard)
+	after, cancel := halt.ForRelease(s.hard, s.soft)
 	defer cancel()
 	d := &deadRun{w: w, call: s, releaseCtx: after, rec: rec, claim: claim, shared: shared}
 	for _, step := range []func() error{d.endProcesses, d.leaveToOthers, d.addCounts, d.readIssue} {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // callContexts has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see runHandle.
@@ -27,9 +26,9 @@ type callContexts struct {
 func (w *Worker) beginCall(ctx, drained context.Context) (s callContexts, done func()) {
 	ctx = w.withWaitEvents(ctx)
 	soft, stop := context.WithCancelCause(ctx)
-	early, unlink := workspace.EndedBy(soft, drained)
-	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.lifetime)
-	hard, cancel := context.WithCancelCause(bounded)
+	early, unlink := halt.Within(soft, halt.Limit{After: drained})
+	known, free := halt.WithKill(context.WithoutCancel(ctx), w.lifetime)
+	hard, cancel := context.WithCancelCause(known)
 	unbind := context.AfterFunc(w.lifetime, func() { stop(errKilled); cancel(errKilled) }) // when hard has ended, soft has ended, too
 	return callContexts{early, soft, hard}, func() {
 		w.bus.Flush(soft, hard)
@@ -58,7 +57,7 @@ type runHandle struct {
 func (w *Worker) register(s callContexts, r journal.Record) *runHandle {
 	h := &runHandle{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
 	h.soft, h.stop = context.WithCancelCause(s.soft)
-	h.early, h.free = workspace.WithGrace(s.early, h.soft.Done(), w.c.Run.StopGrace)
+	h.early, h.free = halt.Within(s.early, halt.Grace(h.soft, w.c.Run.StopGrace))
 	h.urgent, h.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
 	w.mu.Lock()
 	defer w.mu.Unlock()

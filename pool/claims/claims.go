@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -71,7 +72,7 @@ func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) err
 	if err == nil {
 		return nil
 	}
-	after, cancel := workspace.WithExtraTime(ctx)
+	after, cancel := halt.ForRelease(ctx)
 	defer cancel()
 	return errors.Join(err, claim.Reserve(after, dead, t.Run.ClaimTTL))
 }

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 // GiveUp ends a run on which no process works, for a person who does not want its work. It holds the claim while remove removes
 // what the run has left, and releases it. If remove fails, the run stays unfinished.
 func GiveUp(ctx context.Context, claim *worktree.Claim, store journal.Store, r journal.Record, ttl time.Duration, remove func(context.Context) error) error {
-	after, cancel := workspace.WithExtraTime(ctx)
+	after, cancel := halt.ForRelease(ctx)
 	defer cancel()
 	if err := remove(ctx); err != nil {
 		return errors.Join(err, claim.Reserve(after, r.ID, ttl))

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -102,7 +102,7 @@ func (t *Taker) releaseStray(ctx context.Context, key, id string, forget bool) e
 		err = t.end(ctx, claim, id)
 	}
 	if err == nil {
-		after, cancel := workspace.WithExtraTime(ctx)
+		after, cancel := halt.ForRelease(ctx)
 		defer cancel()
 		if forget {
 			err = claim.End(ctx, worktree.ClaimRecord{})

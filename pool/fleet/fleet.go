@@ -60,7 +60,7 @@ type Fleet struct {
 	client     *river.Client[pgx.Tx]
 	clock      clock
 	stop       context.CancelCauseFunc
-	leaving    <-chan struct{} // closed by stop
+	member     context.Context // ended by stop
 	background sync.WaitGroup
 	outage     outage
 	slots      slots.Slots
@@ -137,7 +137,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 		return nil, f.db.hide(err)
 	}
 	member, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	f.stop, f.leaving = stop, member.Done()
+	f.stop, f.member = stop, member
 	err = errors.Join(f.announce(ctx), f.readPauses(ctx))
 	if err == nil && c.Work {
 		err = f.db.hide(f.client.Start(member))
@@ -179,16 +179,6 @@ func (f *Fleet) Stop() {
 	f.background.Wait()
 	if _, err := f.db.exec(ctx, "DELETE FROM ralph_machine WHERE id = $1", f.id); err != nil {
 		f.c.Log.Debug("machine not signed off", "error", err)
-	}
-}
-
-// isLeaving reports whether the process is leaving the fleet.
-func (f *Fleet) isLeaving() bool {
-	select {
-	case <-f.leaving:
-		return true
-	default:
-		return false
 	}
 }
 

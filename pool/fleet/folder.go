@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ralph-pool/ralph/pool/fleet/internal/address"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
-	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // A run's folder is on its machine. After the run, the database gets a copy, so that every machine can show its logs.
@@ -49,7 +49,7 @@ const (
 
 // copyFolders copies folders until none is left or the process leaves.
 func (j *Journal) copyFolders() {
-	ctx, cancel := workspace.WithGrace(context.Background(), j.f.leaving, leaveTime)
+	ctx, cancel := halt.Within(context.Background(), halt.Grace(j.f.member, leaveTime))
 	defer cancel()
 	again := syncTime
 	for {
@@ -88,7 +88,7 @@ func (j *Journal) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-j.f.leaving:
+	case <-j.f.member.Done():
 		return false
 	}
 }

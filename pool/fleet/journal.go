@@ -130,9 +130,9 @@ func (j *Journal) sync() {
 	for {
 		select {
 		case <-time.After(syncTime):
-		case <-j.f.leaving:
+		case <-j.f.member.Done():
 		}
-		last := j.f.isLeaving()
+		last := j.f.member.Err() != nil
 		_ = j.flush(context.Background())
 		j.mu.Lock()
 		j.syncing = len(j.pending) > 0 && !last

@@ -112,7 +112,7 @@ func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow,
 		f.c.Log.Warn("slot not freed yet", "project", held.project, "issue", held.key, "error", err)
 	}
 	f.background.Go(func() {
-		for err != nil && !f.isLeaving() && retry.Sleep(context.Background(), shortSnooze) == nil {
+		for err != nil && f.member.Err() == nil && retry.Sleep(context.Background(), shortSnooze) == nil {
 			err = f.tryFinish(ctx, held, job, over)
 		}
 	})

@@ -1,12 +1,11 @@
 package job
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 )
 
 // All steps left after Kill have one limit together, however many there are and wherever they hang.
@@ -19,11 +18,12 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 		<-hard.Done()
 		start := time.Now()
 		for range 10 {
-			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.WithExtraTime} {
-				step, cancel := derive(hard)
-				<-step.Done()
-				cancel()
-			}
+			step, cancel := halt.Hurried(hard)
+			<-step.Done()
+			cancel()
+			step, cancel = halt.ForRelease(hard)
+			<-step.Done()
+			cancel()
 		}
 		if took := time.Since(start); took != 30*time.Second {
 			t.Errorf("the steps took %s", took)

@@ -19,7 +19,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -190,7 +189,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}
 	claim, err := j.claim(hard, rec)
 	if err != nil {
-		after, cancel := workspace.WithExtraTime(hard)
+		after, cancel := halt.ForRelease(hard)
 		defer cancel()
 		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(after, rec.ID))
 	}
@@ -203,7 +202,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 // killContext derives the context of a call. It ends with Kill and not with ctx, and the work left after Kill is bounded.
 func (j Job) killContext(ctx context.Context) (hard context.Context, done func()) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	hard, free := workspace.Bounded(life, life)
+	hard, free := halt.WithKill(life, life)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
@@ -261,13 +260,15 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 	if err != nil {
 		return err
 	}
-	return Job{Run: c, Recovered: recovered}.recover(ctx, ctx, r)
+	hard, free := halt.WithKill(ctx, ctx)
+	defer free()
+	return Job{Run: c, Recovered: recovered}.recover(ctx, hard, r)
 }
 
 // recover ends the jobs that died. Jobs that cannot be ended now, and those left when soft ends, wait for the next call.
 func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
-	after, cancel := workspace.WithExtraTime(ctx)
+	after, cancel := halt.ForRelease(ctx)
 	defer cancel()
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
 		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Pool, Kind: kind, Open: true})

@@ -51,7 +51,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	x.addSecrets(ctx) // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
-		Run: x.run.ID, Key: x.run.Key, Since: x.run.Started, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
+		Run: x.run.ID, Key: x.run.Key, Since: x.run.Started, Base: x.task.Base, Checks: x.run.Settings.Checks, Asked: x.stop.Asked,
 		Notify: func(kind journal.EventKind, text string) {
 			took = true
 			x.events.Emit(journal.Event{Kind: kind, Text: text})
@@ -95,7 +95,7 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 	base.Commit = commit
 	return workspace.Checkout{
 		Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: x.run.Settings.Checks, Made: x.hostFiles, Env: x.environment(),
-		Interrupt: x.stop.Done, Stream: x.events.Stream, Refused: x.events.Refused, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceCheckout) },
+		Asked: x.stop.Asked, Stream: x.events.Stream, Refused: x.events.Refused, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceCheckout) },
 	}, err
 }
 

@@ -137,7 +137,7 @@ func (x *execution) doStage(ctx context.Context, stage stage, s *journal.State) 
 // save stores the redacted state. After a failure the run continues, but does nothing outward: no later process would know of it.
 func (x *execution) save(ctx context.Context, s journal.State) error {
 	s.Shown, s.Facts.Edited = s.Shown || x.progressShown.Load(), s.Facts.Edited || x.edited.Load()
-	ctx, done := x.stop.ForSaving(ctx)
+	ctx, done := halt.Hurried(ctx)
 	defer done()
 	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
 	if err != nil && !x.saveFailureReported.Swap(true) {

@@ -227,7 +227,7 @@ func (x *execution) runHostCommands(ctx context.Context) error {
 
 func (x *execution) hostCommands() workspace.Before {
 	return workspace.Before{
-		Run: x.run.ID, Key: x.run.Key, Base: x.base, Env: x.environment(), Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Run: x.run.ID, Key: x.run.Key, Base: x.base, Env: x.environment(), Interrupt: x.stop.Asked.Done(), Stream: x.events.Stream,
 	}
 }
 
@@ -250,7 +250,7 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
-	w.Ending, w.Asked = x.stop.Ending, x.stop.Done
+	w.StopContext, w.Asked = x.task.StopContext, x.stop.Asked
 	w.Meter.Limit(x.spend.Remaining().Remaining(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
 	return w
 }

@@ -158,7 +158,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Timers: timers, Budget: x.spend.Remaining(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Meter: x.space.Meter, Watched: x.c.Watched,
 		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
-		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Asked.Done(), Stream: x.events.Stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
@@ -190,10 +190,8 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 
 // runAfterCommands runs the commands of `after`. At a shutdown they have the same grace period as an agent.
 func (x *execution) runAfterCommands(ctx context.Context, s journal.State) journal.State {
-	ctx, cancel := x.stop.UntilGrace(ctx)
+	ctx, cancel := x.stop.ForCommands(ctx)
 	defer cancel()
-	ctx, hasten := x.stop.UntilUrgent(ctx)
-	defer hasten()
 	a := workspace.After{Lines: x.c.After, Stream: x.events.Stream, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {
 		s = x.warn(s, err)
@@ -222,7 +220,7 @@ func (x *execution) review(ctx context.Context, s *journal.State) (advice string
 	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Remaining(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
-		Watched: x.c.Watched, Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Watched: x.c.Watched, Asked: x.stop.Asked, Stream: x.events.Stream,
 		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.storeUsage(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
 }
@@ -263,7 +261,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	if !x.space.NeedsSetup() || len(x.c.Setup) == 0 {
 		return work, nil
 	}
-	config := loop.Config{Sandbox: x.space.Sandbox, Timers: x.c.Timers, Interrupt: x.stop.Done}
+	config := loop.Config{Sandbox: x.space.Sandbox, Timers: x.c.Timers, Interrupt: x.stop.Asked.Done()}
 	checks, err := loop.RunCommands(ctx, config, loop.EventSetup, x.c.Setup)
 	switch {
 	case x.stop.Stopped(ctx):
@@ -307,7 +305,7 @@ func (x *execution) accept(ctx context.Context, s *journal.State) (advice string
 func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	c := x.task.Command
 	exit, err := x.space.Sandbox.Exec(ctx, sandboxes.Command{
-		Argv: c.Argv, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Interrupt: x.stop.Done, Grace: c.Grace,
+		Argv: c.Argv, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Interrupt: x.stop.Asked.Done(), Grace: c.Grace,
 	})
 	_, missing := errors.AsType[*sandboxes.StartError](err)
 	switch {

@@ -78,16 +78,16 @@ func (e *BaselineError) Error() string {
 
 // Baseline describes a run of the gate on the base.
 type Baseline struct {
-	Run       string // the run that needs it, whose claim is held
-	Key       string
-	Since     time.Time // start of that run; it gets the result of a gate that could not run since then
-	Base      worktree.Base
-	Checks    journal.Checks
-	Interrupt <-chan struct{}                 // asks the checks to end
-	Notify    func(journal.EventKind, string) // called when the checks start, and when another run has started them
-	Observe   func(loop.Event)
-	Stream    func(name string) (io.WriteCloser, error)
-	Refused   func(egress.Event)
+	Run     string // the run that needs it, whose claim is held
+	Key     string
+	Since   time.Time // start of that run; it gets the result of a gate that could not run since then
+	Base    worktree.Base
+	Checks  journal.Checks
+	Asked   context.Context                 // its end asks the checks to end; nil: it never ends
+	Notify  func(journal.EventKind, string) // called when the checks start, and when another run has started them
+	Observe func(loop.Event)
+	Stream  func(name string) (io.WriteCloser, error)
+	Refused func(egress.Event)
 }
 
 // Baselines runs gates on bases and keeps the results. It is safe for concurrent use.
@@ -117,6 +117,7 @@ func NewBaselines(c *Config, dir string) *Baselines {
 // Get runs setup and gate on the base, before any agent is paid. A gate that fails there is a result, for the agent; one that
 // cannot run is a BaselineError.
 func (bs *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
+	b.Asked = cmp.Or(b.Asked, context.Background())
 	name := bs.name(ctx, b)
 	if v := bs.load(name); v != nil {
 		return v, nil
@@ -181,7 +182,7 @@ func (bs *Baselines) wait(ctx context.Context, b Baseline) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-b.Interrupt:
+	case <-b.Asked.Done():
 		return context.Canceled
 	}
 }
@@ -189,7 +190,7 @@ func (bs *Baselines) wait(ctx context.Context, b Baseline) error {
 func (c *Config) runOnBase(ctx context.Context, b Baseline) (got Checked, err error) {
 	facts := []string{"RALPH_RUN=" + b.Run, "RALPH_BASE=" + b.Base.Name}
 	made, err := c.Prepare(ctx, Before{
-		Run: b.Run, Key: b.Key, Base: b.Base, Env: facts, Interrupt: b.Interrupt, Stream: b.Stream,
+		Run: b.Run, Key: b.Key, Base: b.Base, Env: facts, Interrupt: b.Asked.Done(), Stream: b.Stream,
 	})
 	if err != nil {
 		return got, err
@@ -197,7 +198,7 @@ func (c *Config) runOnBase(ctx context.Context, b Baseline) (got Checked, err er
 	defer func() { err = errors.Join(err, made.Drop(ctx)) }()
 	return c.Check(ctx, Checkout{
 		Run: b.Run, Name: "base", Key: b.Key, Base: b.Base, From: b.Base.Commit, Checks: b.Checks, Made: made, Env: facts,
-		Interrupt: b.Interrupt, Observe: b.Observe, Stream: b.Stream, Refused: b.Refused, FillHome: true,
+		Asked: b.Asked, Observe: b.Observe, Stream: b.Stream, Refused: b.Refused, FillHome: true,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -38,7 +39,7 @@ func (m *Made) Drop(ctx context.Context) error {
 	if m == nil {
 		return nil
 	}
-	after, cancel := Hurried(ctx)
+	after, cancel := halt.Hurried(ctx)
 	defer cancel()
 	return m.tree.Discard(after)
 }

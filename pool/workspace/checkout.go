@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -33,10 +34,10 @@ type Checkout struct {
 	Made   *Made    // host files to add; may be nil
 	Env    []string // environment of every command
 
-	Interrupt <-chan struct{}
-	Observe   func(loop.Event)
-	Stream    func(name string) (io.WriteCloser, error)
-	Refused   func(egress.Event)
+	Asked   context.Context // its end asks the checks to end; nil: it never ends
+	Observe func(loop.Event)
+	Stream  func(name string) (io.WriteCloser, error)
+	Refused func(egress.Event)
 
 	// Each runs every line of the gate, even after one has failed.
 	Each bool
@@ -126,7 +127,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	w := c.New(id, tree, o.Env, o.Refused)
-	w.Asked = o.Interrupt
+	w.Asked = cmp.Or(o.Asked, w.Asked)
 	if o.forReviewer {
 		w.agents, w.readOnly, w.Meter = agents.Chain{c.Reviewer}, true, c.meterBeside(o.Run)
 	} else {
@@ -140,7 +141,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	}
 	defer full()
 	defer func() {
-		after, cancel := Hurried(ctx)
+		after, cancel := halt.Hurried(ctx)
 		defer cancel()
 		notices = append(notices, w.CloseSandbox(after)...)
 		err = errors.Join(err, w.removeCheckout(after))
@@ -169,7 +170,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	config := loop.Config{
 		Sandbox:   w,
 		Timers:    c.Timers,
-		Interrupt: o.Interrupt,
+		Interrupt: w.Asked.Done(),
 		Observe:   o.Observe,
 		Stream:    o.Stream,
 	}

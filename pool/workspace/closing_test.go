@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -23,15 +24,15 @@ func TestCloseThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ grace, want time.Duration }{
 		"default": {30 * time.Second, 30 * time.Second},
-		"none":    {0, briefLimit},
+		"none":    {0, halt.Moment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				asked := make(chan struct{})
+				asked, ask := context.WithCancelCause(t.Context())
 				w := &Workspace{c: &Config{StopGrace: tt.grace}, id: "run", Asked: asked, Sandbox: unclosing{}, Meter: gateway.NewMeter(gateway.Network{}, "run")}
 				start := time.Now()
-				time.AfterFunc(time.Second, func() { close(asked) })
+				time.AfterFunc(time.Second, func() { ask(nil) })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				told := w.CloseSandbox(ctx)

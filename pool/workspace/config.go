@@ -70,6 +70,7 @@ func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused fu
 		Dir:     c.Repo.Dir(),
 		Tree:    tree,
 		runEnv:  facts,
+		Asked:   context.Background(),
 		refused: refused,
 		Meter:   gateway.NewMeter(c.Network, run),
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // openSandbox opens the sandbox. Once the run is asked to end, that may take StopGrace. If the provider does not answer, a
 // sandbox that it opens later is closed.
 func (w *Workspace) openSandbox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	ctx, cancel := WithGrace(ctx, w.Asked, w.c.StopGrace)
+	ctx, cancel := halt.Within(ctx, halt.Grace(w.Asked, w.c.StopGrace))
 	returned := startCall(func() (sandboxes.Sandbox, error) {
 		defer cancel()
 		return w.c.Sandboxes.Open(ctx, spec)
@@ -35,7 +36,7 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 	if got.err != nil || got.got == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stageLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), halt.StageLimit)
 	defer cancel()
 	if err := got.got.Close(ctx); err != nil {
 		c.Log.Warn("a sandbox that opened after the end of its run was not closed", "run", run, "error", err)
@@ -44,9 +45,9 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 
 // CheckProvider returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
 func (w *Workspace) CheckProvider(ctx context.Context) error {
-	timed, stop := context.WithTimeoutCause(ctx, stageLimit, errors.New("it took too long"))
+	timed, stop := context.WithTimeoutCause(ctx, halt.StageLimit, errors.New("it took too long"))
 	defer stop()
-	limited, cancel := WithGrace(timed, w.Asked, w.c.StopGrace)
+	limited, cancel := halt.Within(timed, halt.Grace(w.Asked, w.c.StopGrace))
 	defer cancel()
 	_, err := awaitCall(limited, w.Asked, "Check", startCall(func() (any, error) { return nil, w.c.Sandboxes.Check(limited) }))
 	return err

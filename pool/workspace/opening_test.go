@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -48,14 +50,15 @@ func (c *closing) Close(context.Context) error {
 func TestOpenThatHangs(t *testing.T) {
 	t.Parallel()
 	const grace = 30 * time.Second
+	killed := halt.Error(journal.StopShutdown, "")
 	for name, tt := range map[string]struct {
 		deaf, now bool
 		want      time.Duration // after the request to end
 	}{
 		"asked to end":         {want: grace},
-		"asked to end, deaf":   {deaf: true, want: grace + briefLimit},
+		"asked to end, deaf":   {deaf: true, want: grace + halt.Moment},
 		"to end at once":       {now: true},
-		"to end at once, deaf": {deaf: true, now: true, want: briefLimit},
+		"to end at once, deaf": {deaf: true, now: true, want: halt.Moment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,15 +66,16 @@ func TestOpenThatHangs(t *testing.T) {
 				p := &opening{
 					Provider: sandboxes.NewNone(sandboxes.NoneConfig{}), deaf: tt.deaf, open: make(chan struct{}), box: &closing{closed: make(chan struct{})},
 				}
-				asked := make(chan struct{})
+				asked, ask := context.WithCancelCause(t.Context())
+				defer ask(nil)
 				w := &Workspace{c: &Config{Sandboxes: p, StopGrace: grace, Log: slog.New(slog.DiscardHandler)}, id: "run", Asked: asked}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				start := time.Now()
 				if tt.now {
-					cancel(errEndNow)
+					cancel(killed)
 				} else {
-					close(asked)
+					ask(nil)
 				}
 				err := w.Open(ctx)
 				if err == nil || time.Since(start) != tt.want || w.Hung != tt.deaf || w.Sandbox != nil {
@@ -80,7 +84,7 @@ func TestOpenThatHangs(t *testing.T) {
 				if tt.deaf && (w.importGivenUp == nil || !strings.Contains(err.Error(), "Open was asked to end, but has not returned")) {
 					t.Errorf("%v; an import opens it again: %v", err, w.importGivenUp == nil)
 				}
-				if tt.now && !tt.deaf && !errors.Is(err, errEndNow) {
+				if tt.now && !tt.deaf && !errors.Is(err, killed) {
 					t.Error(err)
 				}
 				close(p.open)

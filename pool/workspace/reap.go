@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -65,14 +66,14 @@ func (c *Config) endWithEarlierProvider(ctx context.Context, run string) error {
 func (c *Config) Reap(ctx context.Context, run string) error { return c.reap(ctx, nil, run) }
 
 // reap is Reap. Once the run that waits for it is asked to end, only a moment is left.
-func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) error {
+func (c *Config) reap(ctx context.Context, asked context.Context, run string) error {
 	if err := proc.KillMarked(ctx, run); err != nil {
 		return err
 	}
 	if reaper, ok := sandboxes.As[sandboxes.Reaper](c.Sandboxes); ok {
 		timed, stop := context.WithTimeoutCause(ctx, closeLimit, errHanging)
 		defer stop()
-		limited, cancel := WithGrace(timed, asked, briefLimit)
+		limited, cancel := halt.Within(timed, halt.Grace(asked, halt.Moment))
 		defer cancel()
 		if _, err := awaitCall(limited, asked, "Reap", startCall(func() (any, error) { return nil, reaper.Reap(limited, run) })); err != nil {
 			return err
@@ -106,7 +107,7 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 	if w.Tree.Unsaved() && w.c.Copies() {
 		return errors.New("it has work that is not imported")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, killedStageLimit, errHanging)
+	ctx, cancel := context.WithTimeoutCause(ctx, halt.KilledStageLimit, errHanging)
 	defer cancel()
 	err := w.reap(ctx)
 	w.Unclosed = err != nil

@@ -44,20 +44,20 @@ func startCall[T any](call func() (T, error)) <-chan answer[T] {
 	return returned
 }
 
-// awaitCall waits for a call. It gives up stageLimit after the end of ctx, or briefLimit after it if the run is to end.
-func awaitCall[T any](ctx context.Context, asked <-chan struct{}, name string, returned <-chan answer[T]) (got T, err error) {
+// awaitCall waits for a call. It gives up halt.StageLimit after the end of ctx, or a moment after it if the run is to end.
+func awaitCall[T any](ctx context.Context, asked context.Context, name string, returned <-chan answer[T]) (got T, err error) {
 	select {
 	case a, ok := <-returned:
 		return a.result(name, ok)
 	case <-ctx.Done():
 	}
-	cause, patience := context.Cause(ctx), stageLimit
-	if halt.Shutdown(cause) || errors.Is(cause, errEndNow) || errors.Is(cause, errHanging) {
-		patience = briefLimit
+	cause, patience := context.Cause(ctx), halt.StageLimit
+	if halt.Shutdown(cause) || errors.Is(cause, errHanging) {
+		patience = halt.Moment
 	}
 	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
-	limited, cancel := WithGrace(timed, asked, briefLimit)
+	limited, cancel := halt.Within(timed, halt.Grace(asked, halt.Moment))
 	defer cancel()
 	select {
 	case a, ok := <-returned:
@@ -78,7 +78,7 @@ func (a answer[T]) result(name string, ok bool) (T, error) {
 // other.
 type boundedSandbox struct {
 	sandboxes.Sandbox
-	asked  <-chan struct{}
+	asked  context.Context
 	silent atomic.Pointer[silentError]
 }
 
@@ -89,8 +89,15 @@ func (p *boundedSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandb
 	if silent := p.silent.Load(); silent != nil {
 		return sandboxes.Exit{}, silent
 	}
-	due, done := WithGrace(ctx, cmd.Interrupt, cmp.Or(max(cmd.Grace, 0), proc.DefaultGrace))
-	defer done()
+	due, done := context.WithCancelCause(ctx)
+	defer done(nil)
+	go func() {
+		select {
+		case <-cmd.Interrupt:
+			time.AfterFunc(cmp.Or(max(cmd.Grace, 0), proc.DefaultGrace), func() { done(halt.ErrAsked) })
+		case <-due.Done():
+		}
+	}()
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	out, errs := newOutput(cmd.Stdout), newOutput(cmd.Stderr)
@@ -113,14 +120,14 @@ func (p *boundedSandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandb
 }
 
 // closeLimit is longer than any sandbox takes to close.
-const closeLimit = 2 * stageLimit
+const closeLimit = 2 * halt.StageLimit
 
 // Close has only a moment once a command was given up and the run is to end: the provider would not answer Close either.
 func (p *boundedSandbox) Close(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it took too long"))
 	defer stop()
 	if p.silent.Load() != nil {
-		limited, cancel := WithGrace(ctx, p.asked, briefLimit)
+		limited, cancel := halt.Within(ctx, halt.Grace(p.asked, halt.Moment))
 		defer cancel()
 		ctx = limited
 	}
@@ -152,6 +159,6 @@ func (o *output) end() {
 	select {
 	case o.turn <- struct{}{}:
 		<-o.turn
-	case <-time.After(briefLimit):
+	case <-time.After(halt.Moment):
 	}
 }

@@ -61,7 +61,7 @@ func TestCallsThatHang(t *testing.T) {
 	errTimer := errors.New("the timer")
 	exec := func(ctx context.Context, w *Workspace) error {
 		var out strings.Builder
-		_, err := w.Sandbox.Exec(ctx, sandboxes.Command{Stdout: &out, Stderr: &out, Interrupt: w.Asked, Grace: grace})
+		_, err := w.Sandbox.Exec(ctx, sandboxes.Command{Stdout: &out, Stderr: &out, Interrupt: w.Asked.Done(), Grace: grace})
 		if _, again := w.Sandbox.Exec(t.Context(), sandboxes.Command{}); again == nil {
 			t.Error("another command runs")
 		}
@@ -77,24 +77,26 @@ func TestCallsThatHang(t *testing.T) {
 		cause error // of the end of the context; nil: the run is asked to end
 		want  time.Duration
 	}{
-		"Exec, timer":         {exec, errTimer, stageLimit},
-		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), briefLimit},
-		"Exec, asked to end":  {exec, nil, grace + briefLimit},
-		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.CheckProvider(ctx) }, nil, grace + briefLimit},
+		"Exec, timer":         {exec, errTimer, halt.StageLimit},
+		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), halt.Moment},
+		"Exec, asked to end":  {exec, nil, grace + halt.Moment},
+		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.CheckProvider(ctx) }, nil, grace + halt.Moment},
 		"Close, asked to end": {func(ctx context.Context, w *Workspace) error {
 			if told := w.CloseSandbox(ctx); len(told) == 0 || !w.Unclosed {
 				t.Errorf("%v", told)
 			}
 			return &silentError{}
-		}, nil, grace + briefLimit},
-		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), briefLimit},
-		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * briefLimit},
-		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Sandbox.Close(ctx) }, nil, closeLimit + briefLimit},
+		}, nil, grace + halt.Moment},
+		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), halt.Moment},
+		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * halt.Moment},
+		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Sandbox.Close(ctx) }, nil, closeLimit + halt.Moment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				asked, begun := make(chan struct{}), make(chan time.Time, 1)
+				begun := make(chan time.Time, 1)
+				asked, ask := context.WithCancelCause(t.Context())
+				defer ask(nil)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				d := deaf{sandboxes.NewNone(sandboxes.NoneConfig{}), sync.OnceFunc(func() {
@@ -102,7 +104,7 @@ func TestCallsThatHang(t *testing.T) {
 					if tt.cause != nil {
 						cancel(tt.cause)
 					} else {
-						close(asked)
+						ask(nil)
 					}
 				}), make(chan struct{})}
 				w := &Workspace{c: &Config{Sandboxes: d, StopGrace: grace, Log: slog.New(slog.DiscardHandler)}, id: "run", Asked: asked, Meter: gateway.NewMeter(gateway.Network{}, "run")}
@@ -147,7 +149,7 @@ func TestOutputThatNobodyTakes(t *testing.T) {
 		cancel(halt.Error(journal.StopShutdown, ""))
 		start := time.Now()
 		_, err := (&boundedSandbox{Sandbox: writing{}}).Exec(ctx, sandboxes.Command{Stdout: out})
-		if _, ok := errors.AsType[*silentError](err); !ok || time.Since(start) > 2*briefLimit {
+		if _, ok := errors.AsType[*silentError](err); !ok || time.Since(start) > 2*halt.Moment {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		close(out)

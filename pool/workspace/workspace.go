@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -29,8 +30,10 @@ type Workspace struct {
 	Meter   *gateway.Meter // counts in every gateway of the run
 	Start   string         // start of the commits to count if there is no tree
 	Last    worktree.Import
-	Ending  Ending
-	Asked   <-chan struct{} // closed when the run is asked to end; nil: never
+	Asked   context.Context // its end asks the run to end
+	// StopContext ends if the run's caller asks for that. An import then has StopGrace left, counted from its own start if that is
+	// later. nil: it never ends.
+	StopContext context.Context
 	// Unclosed: a sandbox that was opened may have left something. Hung: a sandbox may still open.
 	Unclosed, Hung bool
 
@@ -205,7 +208,7 @@ func (w *Workspace) Import(ctx context.Context) error {
 	if w.importGivenUp != nil {
 		return w.importGivenUp
 	}
-	limited, cancel := w.Ending.forImport(ctx)
+	limited, cancel := halt.Within(ctx, halt.Grace(w.StopContext, max(w.c.StopGrace, halt.Moment)), halt.Killed(ctx, halt.Moment))
 	defer cancel()
 	var in worktree.Inside
 	if w.Tree.Spec().Private && (w.Sandbox != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
@@ -285,7 +288,7 @@ func (w *Workspace) CloseSandbox(ctx context.Context) (notices []sandboxes.Notic
 	if w == nil {
 		return nil
 	}
-	ctx, cancel := WithGrace(ctx, w.Asked, max(w.c.StopGrace, briefLimit))
+	ctx, cancel := halt.Within(ctx, halt.Grace(w.Asked, max(w.c.StopGrace, halt.Moment)))
 	defer cancel()
 	if w.Sandbox != nil {
 		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Sandbox); ok && w.Tree != nil && w.Tree.Unsaved() {

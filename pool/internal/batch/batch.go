@@ -72,7 +72,7 @@ type Merger struct {
 	Canaries  []ecosystem.Canary // may be nil
 	Run       string             // id of the checks' folders and processes
 	Notify    func(text string)
-	Interrupt <-chan struct{} // asks the checks to end; may be nil
+	Asked     context.Context // its end asks the checks to end
 
 	tries int
 	said  []string // messages about branches that cannot be merged with the others
@@ -174,7 +174,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	must.Clean = true
 	facts := []string{"RALPH_RUN=" + m.Run, "RALPH_BASE=" + base.Name}
 	made, err := m.Spaces.Prepare(ctx, workspace.Before{
-		Run: m.Run, Key: s.Keys[0], Base: base, Env: facts, Interrupt: m.Interrupt, Stream: noLog,
+		Run: m.Run, Key: s.Keys[0], Base: base, Env: facts, Interrupt: m.Asked.Done(), Stream: noLog,
 	})
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Notify: m.Notify,
 		Checkout: workspace.Checkout{
 			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: s.Keys[0], Base: at, From: base.Commit, Checks: must,
-			Made: made, Env: facts, Interrupt: m.Interrupt, Refused: m.refused,
+			Made: made, Env: facts, Asked: m.Asked, Refused: m.refused,
 		},
 	})
 	if dropped := made.Drop(ctx); err == nil {
@@ -226,7 +226,7 @@ func (m *Merger) stack(ctx context.Context, base worktree.Base, list []Branch) (
 // base returns the base's commit if its own gate passes; otherwise it is empty. The caller holds the claim of the key.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run: m.Run, Key: key, Since: time.Now(), Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Stream: noLog, Refused: m.refused,
+		Run: m.Run, Key: key, Since: time.Now(), Base: base, Checks: m.Checks, Asked: m.Asked, Stream: noLog, Refused: m.refused,
 		Notify: func(_ journal.EventKind, text string) { m.Notify(text) },
 	})
 	if err != nil || !v.Passed() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
-	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -73,7 +73,7 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 
 // land moves the base to a stack that passes. It holds the merge lock from reading the base until the base has moved.
 func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bool, err error) {
-	waiting, enough := workspace.WithGrace(ctx, m.Interrupt, 0) // nothing has moved yet
+	waiting, enough := halt.Within(ctx, halt.Grace(m.Asked, 0)) // nothing has moved yet
 	defer enough()
 	unlock, err := m.Repo.LockMerges(waiting)
 	if err != nil {

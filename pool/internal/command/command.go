@@ -13,12 +13,12 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/claims"
+	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/internal/tally"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run/config"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -217,7 +217,7 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *r
 		return nil, err
 	}
 	answer, err := h.record(ctx, o, claim)
-	after, cancel := workspace.WithExtraTime(ctx)
+	after, cancel := halt.ForRelease(ctx)
 	defer cancel()
 	return answer, errors.Join(err, claim.Release(after))
 }

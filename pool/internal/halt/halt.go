@@ -1,4 +1,13 @@
-// Package halt passes on the reasons to end a run. Package pool/run uses it.
+// Package halt has the reasons to end a run, and the time that its steps have left then.
+//
+// A run is in one of these states, and never goes back to an earlier one:
+//
+//   - Running: steps have only their own limits.
+//   - Asked to end: nothing new begins, waiting that loses nothing ends, and agents and checks are interrupted.
+//   - Grace over: the user's commands and calls of a sandbox provider are cut off, and a remote that has not answered counts as away.
+//   - Hurried: the context of the run has ended, for example because the claim is lost. Each step that saves or releases something
+//     has StageLimit left.
+//   - Killed: everything is to end. Such a step has KilledStageLimit left, an import a Moment, and all steps together 30 s.
 package halt
 
 import (
@@ -15,23 +24,26 @@ import (
 
 // Switch passes the reasons to end a run to those who wait for one. It is safe for concurrent use.
 type Switch struct {
-	Done chan struct{} // closed by the first Stop
+	Asked context.Context // ended by the first Stop
+	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
 	reasons []*stopError // guarded by mu; in order of arrival
 }
 
 // New returns a switch that nobody has stopped.
-func New() *Switch { return &Switch{Done: make(chan struct{})} }
+func New() *Switch {
+	s := &Switch{}
+	s.Asked, s.end = context.WithCancelCause(context.Background())
+	return s
+}
 
 // Stop adds the reason in a cause; a cause without one means a shutdown. Only the first cause of each reason counts.
 func (s *Switch) Stop(cause error) {
 	e := reasonOf(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.reasons) == 0 {
-		close(s.Done)
-	}
+	s.end(e)
 	if !s.has(e.stop) {
 		s.reasons = append(s.reasons, e)
 	}
@@ -124,5 +136,5 @@ func reasonOf(cause error) *stopError {
 // Shutdown reports whether a cause ends everything at once, and not only one run.
 func Shutdown(cause error) bool {
 	s, ok := errors.AsType[*stopError](cause)
-	return ok && s.stop == journal.StopShutdown
+	return ok && s.stop == journal.StopShutdown || errors.Is(cause, errKilled)
 }

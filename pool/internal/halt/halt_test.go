@@ -22,7 +22,7 @@ func TestEveryReasonIsKept(t *testing.T) {
 	}
 	s.Stop(Error(journal.StopAsked, ""))
 	s.Stop(Error(journal.StopShutdown, ""))
-	<-s.Done
+	<-s.Asked.Done()
 	if f := noted(s); f.Stop != journal.StopAsked {
 		t.Errorf("cause %v", f.Stop)
 	}

@@ -34,18 +34,18 @@ import (
 
 // Work describes the run to review.
 type Work struct {
-	Run       journal.Run
-	Issue     tracker.Issue // as it was approved
-	Base      worktree.Base
-	Env       []string                       // environment of every command
-	Budget    loop.Budget                    // of the whole run
-	Estimate  func(agents.Agent) loop.Budget // see loop.Config
-	Price     func(agents.Agent, string, agents.Usage) agents.Usage
-	Watched   func(agents.Agent) bool // see loop.Config
-	Interrupt <-chan struct{}
-	Stream    func(name string) (io.WriteCloser, error)
-	Refused   func(egress.Event)
-	Emit      func(journal.Event)
+	Run      journal.Run
+	Issue    tracker.Issue // as it was approved
+	Base     worktree.Base
+	Env      []string                       // environment of every command
+	Budget   loop.Budget                    // of the whole run
+	Estimate func(agents.Agent) loop.Budget // see loop.Config
+	Price    func(agents.Agent, string, agents.Usage) agents.Usage
+	Watched  func(agents.Agent) bool // see loop.Config
+	Asked    context.Context         // its end asks the reviewer to end
+	Stream   func(name string) (io.WriteCloser, error)
+	Refused  func(egress.Event)
+	Emit     func(journal.Event)
 	// Spent receives the whole run's usage so far, in an event of the loop.
 	Spent func(loop.Event)
 	Save  func() // stores the state
@@ -103,14 +103,14 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	base.Commit = commit
 	var res loop.Result
 	notices, err := j.Spaces.Visit(ctx, workspace.Checkout{
-		Run:       w.Run.ID,
-		Name:      "review",
-		Key:       w.Run.Key,
-		Base:      base,
-		From:      w.Base.Commit,
-		Env:       w.Env,
-		Refused:   w.Refused,
-		Interrupt: w.Interrupt,
+		Run:     w.Run.ID,
+		Name:    "review",
+		Key:     w.Run.Key,
+		Base:    base,
+		From:    w.Base.Commit,
+		Env:     w.Env,
+		Refused: w.Refused,
+		Asked:   w.Asked,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, before, c, r.Round, space))
 		space.Gateway.RestoreAddresses(res.Failure)
@@ -133,7 +133,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	case ctx.Err() != nil:
 		emit("cut short")
 		return context.Cause(ctx)
-	case res.End == loop.EndInterrupted, err != nil && isClosed(w.Interrupt):
+	case res.End == loop.EndInterrupted, err != nil && w.Asked.Err() != nil:
 		emit("interrupted")
 		return cmp.Or(res.Err, err)
 	case tries+1 < decide.MaxTries && (errors.Is(res.Err, sandboxes.ErrUnavailable) || err != nil && !lacksLogin(err)): // not the reviewer's failure
@@ -151,15 +151,6 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 func lacksLogin(err error) bool {
 	_, ok := errors.AsType[*gateway.AgentError](err)
 	return ok
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // obstacle returns the reason why the reviewer cannot be asked; empty: it can.
@@ -185,7 +176,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
 		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.Remaining(f.Usage), Estimate: w.Estimate, Price: w.Price, Watched: w.Watched,
-		Meter: space.Meter, Interrupt: w.Interrupt,
+		Meter: space.Meter, Interrupt: w.Asked.Done(),
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {

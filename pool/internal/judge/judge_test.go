@@ -206,7 +206,7 @@ func TestLoop(t *testing.T) {
 	var told []int64
 	var name string
 	w := Work{
-		Issue: tracker.Issue{Title: "t"}, Run: journal.Run{Key: "k"}, Budget: loop.Budget{Tokens: 100, CostUSD: 3},
+		Issue: tracker.Issue{Title: "t"}, Run: journal.Run{Key: "k"}, Budget: loop.Budget{Tokens: 100, CostUSD: 3}, Asked: t.Context(),
 		Spent: func(e loop.Event) {
 			told = append(told, e.Used.Input)
 			if e.Result != nil {

@@ -231,7 +231,7 @@ func TestLostWhileWorking(t *testing.T) {
 			if !c.Heartbeat(t.Context()) {
 				t.Error("it is not lost")
 			}
-			<-stop.Done
+			<-stop.Asked.Done()
 			s.expect(c, stop, false, false)
 		})
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // Config has the ways to stop a run from outside, and how long its steps may take after that. A context that is nil never ends.
@@ -31,11 +30,8 @@ type Config struct {
 // A stage gets the run's context and derives one for each step that waits. Which one depends on what the step may cost.
 type Stopping struct {
 	*halt.Switch
-	Kill          context.CancelCauseFunc // ends the run's context
-	urgent        context.Context         // nil: never ends
-	early         <-chan struct{}         // nil: never closed
-	maxRemoteWait time.Duration           // limit for a remote, once early is closed
-	Ending        workspace.Ending        // limits of imports and of saving
+	Kill context.CancelCauseFunc // ends the run's context
+	c    Config
 
 	Killed bool  // only saving the work is left
 	cause  error // the reason, once Killed is set
@@ -43,14 +39,10 @@ type Stopping struct {
 
 // New returns the stopping of a run and the run's context, which derives from ctx. The caller calls free at the end of the run.
 func New(ctx context.Context, c Config) (s *Stopping, run context.Context, free func()) {
-	s = &Stopping{Switch: halt.New(), urgent: c.KillContext, maxRemoteWait: c.ShutdownWait, Ending: workspace.Ending{Grace: c.Grace, Now: ctx.Done()}}
-	if c.LastRuns != nil {
-		s.early = c.LastRuns.Done()
-	}
+	s = &Stopping{Switch: halt.New(), c: c}
 	run, s.Kill = context.WithCancelCause(ctx)
 	unbind := func() bool { return true }
 	if c.StopContext != nil {
-		s.Ending.Soon = c.StopContext.Done()
 		unbind = s.StopAfter(c.StopContext)
 	}
 	return s, run, func() { unbind(); s.Kill(nil) }
@@ -58,50 +50,46 @@ func New(ctx context.Context, c Config) (s *Stopping, run context.Context, free 
 
 // UntilAsked bounds waiting while there is nothing to lose: the context ends as soon as the run is asked to end.
 func (s *Stopping) UntilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
-	return workspace.WithGrace(ctx, s.Done, 0)
-}
-
-// UntilGrace bounds the user's commands after the agent: the context ends a grace period after the run is asked to end.
-func (s *Stopping) UntilGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	return workspace.WithGrace(ctx, s.Done, s.Ending.Grace)
+	return halt.Within(ctx, halt.Grace(s.Asked, 0))
 }
 
 // UntilUrgent bounds processes in the sandbox.
 func (s *Stopping) UntilUrgent(ctx context.Context) (context.Context, context.CancelFunc) {
-	return workspace.EndedBy(ctx, s.urgent)
+	return halt.Within(ctx, halt.Limit{After: s.c.KillContext})
+}
+
+// ForCommands is UntilUrgent for the user's commands after the agent, which also have only a grace period.
+func (s *Stopping) ForCommands(ctx context.Context) (context.Context, context.CancelFunc) {
+	return halt.Within(ctx, halt.Limit{After: s.c.KillContext}, halt.Grace(s.Asked, s.c.Grace))
 }
 
 // ForRemote bounds waiting for a remote or a tracker while the work is safe. Its end counts as an outage, and the next sweep
 // continues.
 func (s *Stopping) ForRemote(ctx context.Context) (context.Context, context.CancelFunc) {
-	asked, cancel := workspace.WithRemoteGrace(ctx, s.Done, s.Ending.Grace)
-	limited, free := workspace.WithRemoteGrace(asked, s.early, max(s.maxRemoteWait, s.Ending.Grace)) // LastRuns ends with StopContext, too
-	return limited, func() { free(); cancel() }
+	return halt.Within(ctx, s.remote()...)
 }
 
-// ForSaving bounds work that has to be done although ctx has ended.
-func (s *Stopping) ForSaving(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.Ending.Hurried(ctx)
+func (s *Stopping) remote() []halt.Limit {
+	return []halt.Limit{
+		halt.RemoteGrace(s.Asked, s.c.Grace),
+		halt.RemoteGrace(s.c.LastRuns, max(s.c.ShutdownWait, s.c.Grace)), // LastRuns ends with StopContext, too
+	}
 }
 
 // ForPreparing is like ForRemote, for the time before there is any work: the context also ends as soon as the run is asked to end.
 func (s *Stopping) ForPreparing(ctx context.Context) (context.Context, context.CancelFunc) {
-	asked, cancel := s.UntilAsked(ctx)
-	limited, free := s.ForRemote(asked)
-	return limited, func() { free(); cancel() }
+	return halt.Within(ctx, append(s.remote(), halt.Grace(s.Asked, 0))...)
 }
 
-// ForRelease is like ForSaving, for the release of the claim, and waits no longer than ForRemote.
+// ForRelease is halt.Hurried for the release of the claim. It waits no longer than ForRemote, and only a moment after StopContext.
 func (s *Stopping) ForRelease(ctx context.Context) (context.Context, context.CancelFunc) {
-	leaving, cancel := s.Ending.WithReleaseTime(ctx)
-	limited, free := s.ForRemote(leaving)
-	return limited, func() { free(); cancel() }
+	return halt.Hurried(ctx, append(s.remote(), halt.Grace(s.c.StopContext, halt.Moment))...)
 }
 
 // OnlySave notes that the run was killed. It returns the context of the remaining stages.
 func (s *Stopping) OnlySave(ctx context.Context) (context.Context, context.CancelFunc) {
 	s.Killed, s.cause = true, context.Cause(ctx)
-	return s.ForSaving(ctx)
+	return halt.Hurried(ctx)
 }
 
 // OnlyThisRun reports whether only this run is asked to end. Then its short time for the remote says nothing about other runs.

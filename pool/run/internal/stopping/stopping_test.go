@@ -15,16 +15,16 @@ func TestWhatEachStopEnds(t *testing.T) {
 	t.Parallel()
 	const grace, last, never = 20 * time.Second, 3 * time.Minute, time.Hour
 	steps := map[string]func(*Stopping, context.Context) (context.Context, context.CancelFunc){
-		"asked": (*Stopping).UntilAsked, "grace": (*Stopping).UntilGrace, "urgent": (*Stopping).UntilUrgent,
-		"remote": (*Stopping).ForRemote, "saving": (*Stopping).ForSaving, "leaving": (*Stopping).ForRelease,
+		"asked": (*Stopping).UntilAsked, "commands": (*Stopping).ForCommands, "urgent": (*Stopping).UntilUrgent,
+		"remote": (*Stopping).ForRemote, "saving": func(_ *Stopping, ctx context.Context) (context.Context, context.CancelFunc) { return halt.Hurried(ctx) }, "leaving": (*Stopping).ForRelease,
 	}
 	for name, want := range map[string]map[string]time.Duration{
-		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},
-		"soft":     {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": 5 * time.Second},
-		"drained":  {"asked": never, "grace": never, "urgent": never, "remote": last, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
-		"urgent":   {"asked": never, "grace": never, "urgent": 0, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
-		"killed":   {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
-		"hard":     {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 10 * time.Second, "leaving": 10 * time.Second},
+		"a person": {"asked": 0, "commands": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},
+		"soft":     {"asked": 0, "commands": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": 5 * time.Second},
+		"drained":  {"asked": never, "commands": never, "urgent": never, "remote": last, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"urgent":   {"asked": never, "commands": 0, "urgent": 0, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"killed":   {"asked": 0, "commands": 0, "urgent": 0, "remote": 0, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"hard":     {"asked": 0, "commands": 0, "urgent": 0, "remote": 0, "saving": 10 * time.Second, "leaving": 10 * time.Second},
 	} {
 		for step, derive := range steps {
 			synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,9 @@ func TestWhatEachStopEnds(t *testing.T) {
 				soft, ask := context.WithCancelCause(t.Context())
 				urgent, hasten := context.WithCancelCause(t.Context())
 				early, drain := context.WithCancelCause(t.Context())
-				s, run, free := New(hard, Config{StopContext: soft, KillContext: urgent, LastRuns: early, Grace: grace, ShutdownWait: last})
+				known, forget := halt.WithKill(hard, hard)
+				defer forget()
+				s, run, free := New(known, Config{StopContext: soft, KillContext: urgent, LastRuns: early, Grace: grace, ShutdownWait: last})
 				ctx, cancel := derive(s, run)
 				map[string]func(){
 					"a person": func() { s.Stop(halt.Error(journal.StopAsked, "")) },

@@ -1,4 +1,4 @@
-package workspace
+package halt
 
 import (
 	"context"
@@ -6,12 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // An import ends some time after the first request to end, and soon after the second.
-func TestEndingLimitsImports(t *testing.T) {
+func TestLimitsOfImports(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		soon, now time.Duration // time of each request; 0: never
@@ -19,25 +18,29 @@ func TestEndingLimitsImports(t *testing.T) {
 		why       error
 	}{
 		"never":           {why: context.Canceled},
-		"asked":           {soon: time.Minute, want: 90 * time.Second, why: errEndAsked},
-		"asked twice":     {soon: time.Minute, now: 70 * time.Second, want: 75 * time.Second, why: errEndNow},
-		"at once":         {now: time.Minute, want: 65 * time.Second, why: errEndNow},
-		"again, too late": {soon: time.Minute, now: 2 * time.Minute, want: 90 * time.Second, why: errEndAsked},
+		"asked":           {soon: time.Minute, want: 90 * time.Second, why: ErrAsked},
+		"asked twice":     {soon: time.Minute, now: 70 * time.Second, want: 75 * time.Second, why: errKilled},
+		"at once":         {now: time.Minute, want: 65 * time.Second, why: errKilled},
+		"again, too late": {soon: time.Minute, now: 2 * time.Minute, want: 90 * time.Second, why: ErrAsked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				asked := func(after time.Duration) <-chan struct{} {
-					if after == 0 {
+				after := func(d time.Duration) context.Context {
+					if d == 0 {
 						return nil
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), after)
+					ctx, cancel := context.WithTimeout(t.Context(), d)
 					t.Cleanup(cancel)
-					return ctx.Done()
+					return ctx
 				}
-				e := Ending{Soon: asked(tt.soon), Grace: 30 * time.Second, Now: asked(tt.now)}
+				ctx, free := t.Context(), func() {}
+				if tt.now > 0 {
+					ctx, free = WithKill(ctx, after(tt.now))
+				}
+				defer free()
 				start := time.Now()
-				ctx, cancel := e.forImport(t.Context())
+				ctx, cancel := Within(ctx, Grace(after(tt.soon), 30*time.Second), Killed(ctx, Moment))
 				if tt.want == 0 {
 					<-time.NewTimer(time.Hour).C
 					cancel()
@@ -61,46 +64,36 @@ func TestHurried(t *testing.T) {
 		kill  bool          // everything is to end
 		want  time.Duration // after the beginning
 	}{
-		"alone":                   {want: stageLimit},
-		"killed meanwhile":        {kill: true, want: kill + killedStageLimit},
-		"claim lost":              {cause: halt.Error(journal.StopClaimLost, ""), want: stageLimit},
-		"killed before":           {cause: halt.Error(journal.StopShutdown, ""), want: killedStageLimit},
-		"claim lost, then killed": {cause: halt.Error(journal.StopClaimLost, ""), kill: true, want: kill + killedStageLimit},
+		"alone":                   {want: StageLimit},
+		"killed meanwhile":        {kill: true, want: kill + KilledStageLimit},
+		"claim lost":              {cause: Error(journal.StopClaimLost, ""), want: StageLimit},
+		"killed before":           {cause: Error(journal.StopShutdown, ""), want: KilledStageLimit},
+		"claim lost, then killed": {cause: Error(journal.StopClaimLost, ""), kill: true, want: kill + KilledStageLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				whole, killAll := context.WithCancelCause(t.Context())
 				defer killAll(nil)
-				bounded, free := Bounded(whole, whole)
+				known, free := WithKill(whole, whole)
 				defer free()
-				run, end := context.WithCancelCause(bounded)
+				run, end := context.WithCancelCause(known)
 				defer end(nil)
-				if halt.Shutdown(tt.cause) {
+				if Shutdown(tt.cause) {
 					killAll(tt.cause)
 				} else if tt.cause != nil {
 					end(tt.cause)
 				}
 				start := time.Now()
-				ofRun, cancel := Ending{Now: whole.Done()}.Hurried(run)
-				defer cancel()
-				ofContext, cancel := Hurried(run)
+				ctx, cancel := Hurried(run)
 				defer cancel()
 				if tt.kill {
 					<-time.NewTimer(kill).C
-					killAll(halt.Error(journal.StopShutdown, ""))
+					killAll(Error(journal.StopShutdown, ""))
 				}
-				<-ofRun.Done()
+				<-ctx.Done()
 				if got := time.Since(start); got != tt.want {
-					t.Errorf("of the run: after %s, want %s", got, tt.want)
-				}
-				want := tt.want
-				if tt.cause != nil && tt.kill { // ofContext knows only of the run's end, and of the bound
-					want = kill + killedTotalLimit
-				}
-				<-ofContext.Done()
-				if got := time.Since(start); got != want {
-					t.Errorf("of the context: after %s, want %s", got, tt.want)
+					t.Errorf("after %s, want %s", got, tt.want)
 				}
 			})
 		})
@@ -112,7 +105,7 @@ func TestOutlasting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked, stop := context.WithCancelCause(t.Context())
-		ctx, cancel := WithExtraTime(asked)
+		ctx, cancel := ForRelease(asked)
 		defer cancel()
 		<-time.NewTimer(time.Hour).C
 		stop(nil)
@@ -121,7 +114,7 @@ func TestOutlasting(t *testing.T) {
 			t.Errorf("ended with its parent: %v", context.Cause(ctx))
 		}
 		<-ctx.Done()
-		if got := time.Since(start); got != briefLimit {
+		if got := time.Since(start); got != Moment {
 			t.Errorf("after %s: %v", got, context.Cause(ctx))
 		}
 	})
@@ -134,7 +127,7 @@ func TestLeaving(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			soft, stop := context.WithCancelCause(t.Context())
 			hard, kill := context.WithCancelCause(t.Context())
-			ctx, cancel := WithReleaseTime(soft, hard)
+			ctx, cancel := ForRelease(hard, soft)
 			defer cancel()
 			<-time.NewTimer(time.Hour).C
 			if ctx.Err() != nil {
@@ -147,7 +140,7 @@ func TestLeaving(t *testing.T) {
 				kill(nil)
 			}
 			<-ctx.Done()
-			if got := time.Since(start); got != briefLimit {
+			if got := time.Since(start); got != Moment {
 				t.Errorf("%s: after %s: %v", name, got, context.Cause(ctx))
 			}
 			stop(nil)
