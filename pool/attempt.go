@@ -38,7 +38,7 @@ type attempt struct {
 	finished      []journal.Record
 	call          callContexts
 	handle        *runHandle // the registration through which Stop reaches the attempt
-	stopPolling   func()     // stops the polling for requests to stop
+	stopWaiting   func()     // ends the wait for a request to stop
 }
 
 // issueError is a failure before the run that affects this issue only. It ends the run, which does not count as an attempt.
@@ -65,7 +65,7 @@ func (w *Worker) newAttempt(s callContexts, t task) (*attempt, *Result) {
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	a.handle = w.register(s, a.rec)
-	a.call, a.stopPolling = callContexts{a.handle.early, s.soft, s.hard}, a.handle.pollStopRequests(a.rec)
+	a.call, a.stopWaiting = callContexts{a.handle.early, s.soft, s.hard}, a.handle.awaitStopRequest(a.rec.Dir)
 	if result := a.claimAndFreeze(); result != nil {
 		a.unlabelStopped(result)
 		a.unregister()
@@ -102,7 +102,7 @@ func (a *attempt) claimAndFreeze() *Result {
 // do does the run of the attempt.
 func (a *attempt) do() *Result {
 	w, rec := a.w, &a.rec
-	a.stopPolling()
+	a.stopWaiting()
 	defer w.unregister(a.handle)
 	if a.mergedByBatch {
 		rec = a.stored
@@ -330,7 +330,7 @@ func (a *attempt) unlabelStopped(result *Result) {
 
 // unregister removes the registration of an attempt that starts no run.
 func (a *attempt) unregister() {
-	a.stopPolling()
+	a.stopWaiting()
 	if err := journal.StopObeyed(a.rec); err != nil {
 		a.w.c.Run.Log.Warn("request to stop not removed", "error", err)
 	}

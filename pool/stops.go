@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -78,29 +77,17 @@ func (w *Worker) unregister(h *runHandle) {
 	h.free()
 }
 
-// requestPoll is the interval of polling for another process's request to stop.
-const requestPoll = 500 * time.Millisecond
-
-// pollStopRequests polls for another process's request to stop the run, until the caller calls over. Once begun, the run itself
-// polls.
-func (h *runHandle) pollStopRequests(rec journal.Record) (over func()) {
-	var polling sync.WaitGroup
-	done := make(chan struct{})
-	polling.Go(func() {
-		tick := time.NewTicker(requestPoll)
-		defer tick.Stop()
-		for !journal.StopRequested(rec) {
-			select {
-			case <-tick.C:
-			case <-h.soft.Done():
-				return
-			case <-done:
-				return
-			}
+// awaitStopRequest waits for another process's request to stop the run, until the caller calls over. Once begun, the run itself
+// waits for it, and looks at the issue first.
+func (h *runHandle) awaitStopRequest(dir string) (over func()) {
+	ctx, cancel := context.WithCancelCause(h.soft)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if journal.AwaitStopRequest(ctx, dir) {
+			h.stop(halt.Error(journal.StopAsked, ""))
 		}
-		h.stop(halt.Error(journal.StopAsked, ""))
 	})
-	return sync.OnceFunc(func() { close(done); polling.Wait() })
+	return func() { cancel(nil); waiting.Wait() }
 }
 
 // Stop asks the runs of an issue to end; they keep their work. It reports whether there was one. It does not wait.

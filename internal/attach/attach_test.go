@@ -150,7 +150,7 @@ func TestLocalLong(t *testing.T) {
 	if diff := cmp.Diff([]string{"old fix started Fix it", "old fix usage", "old fix note last"}, said); diff != "" {
 		t.Error(diff)
 	}
-	if err := l.Stop(t.Context(), Run{ID: "r1", Key: "fix"}); err != nil || !f.StopRequested() {
+	if err := l.Stop(t.Context(), Run{ID: "r1", Key: "fix"}); err != nil || !journal.StopRequested(r.Dir) {
 		t.Errorf("stopped with %v", err)
 	}
 }

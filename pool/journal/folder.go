@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 )
 
 // EventsFile is the name of the file with a run's events, in the run's folder. EventsLimit is its size in bytes from which on it
@@ -141,15 +143,6 @@ func (f *Folder) Create(name string) (io.WriteCloser, error) {
 	return file, nil
 }
 
-// StopRequested reports whether RequestStop was called for the run.
-func (f *Folder) StopRequested() bool {
-	if f == nil {
-		return false
-	}
-	_, err := os.Lstat(filepath.Join(f.dir, stopFile))
-	return err == nil
-}
-
 // StopObeyed removes the request if there is one.
 func (f *Folder) StopObeyed() error {
 	if f == nil {
@@ -161,10 +154,27 @@ func (f *Folder) StopObeyed() error {
 	return nil
 }
 
-// StopRequested reports whether a stop was requested for a run that has not begun, and so has no Folder.
-func StopRequested(r Record) bool { return (&Folder{dir: r.Dir}).StopRequested() }
+// StopRequested reports whether RequestStop was called for the run with this folder. The run may not have begun.
+func StopRequested(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, stopFile))
+	return dir != "" && err == nil
+}
 
-// StopObeyed removes the request for such a run, and the folder.
+// AwaitStopRequest waits until StopRequested. It returns false if ctx ends first.
+func AwaitStopRequest(ctx context.Context, dir string) bool {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for !StopRequested(dir) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// StopObeyed removes the request for a run that has not begun, and so has no Folder, and the run's folder.
 func StopObeyed(r Record) error {
 	err := (&Folder{dir: r.Dir}).StopObeyed()
 	_ = os.Remove(r.Dir) // fails if the folder has other files

@@ -209,10 +209,10 @@ func TestStopAndFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	rec := journal.Record{Run: journal.Run{Key: "k", Dir: dir}}
-	if err := journal.RequestStop(rec); err != nil || !journal.StopRequested(rec) {
+	if err := journal.RequestStop(rec); err != nil || !journal.StopRequested(dir) {
 		t.Errorf("a run that has not begun: %v", err)
 	}
-	if err := journal.StopObeyed(rec); err != nil || journal.StopRequested(rec) {
+	if err := journal.StopObeyed(rec); err != nil || journal.StopRequested(dir) {
 		t.Errorf("the request to such a run stays: %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -223,7 +223,7 @@ func TestStopAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if f.StopRequested() {
+	if journal.StopRequested(dir) {
 		t.Error("nobody has asked")
 	}
 	for range 2 {
@@ -231,11 +231,11 @@ func TestStopAndFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !f.StopRequested() {
+	if !journal.StopRequested(dir) {
 		t.Error("the request is not seen")
 	}
 	for range 2 {
-		if err := f.StopObeyed(); err != nil || f.StopRequested() {
+		if err := f.StopObeyed(); err != nil || journal.StopRequested(dir) {
 			t.Errorf("the request stays: %v", err)
 		}
 	}

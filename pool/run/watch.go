@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	stopPoll       = 500 * time.Millisecond // interval of polling for a request to stop
-	briefCheckTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after CheckIssues
-	minCheckGap    = 10 * time.Second       // minimum time between looks after CheckIssues: on a forge ralph's own changes cause some, too
+	briefCheckTime = 3 * time.Second  // limit of a look at the issue before such a stop, or after CheckIssues
+	minCheckGap    = 10 * time.Second // minimum time between looks after CheckIssues: on a forge ralph's own changes cause some, too
 )
 
 // watched has what the watcher has found out about the issue and shown on it.
@@ -38,6 +37,12 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	})
 	checkNow := x.r.checkRequest.Load()
 	watching.Go(func() { x.watchIssue(ctx, checkNow) })
+	watching.Go(func() {
+		if journal.AwaitStopRequest(ctx, x.run.Dir) {
+			x.checkIssueBriefly(ctx) // a person who closes the issue also requests the stop
+			x.stop.Stop(halt.Error(journal.StopAsked, ""))
+		}
+	})
 	waiting, quiet := context.WithCancelCause(ctx)
 	reported, about := make(chan struct{}), new(x.reportInput(journal.State{}))
 	watching.Go(func() {
@@ -54,12 +59,10 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 // CheckIssues makes all runs in progress look at their issues soon.
 func (r *Runner) CheckIssues() { close(*r.checkRequest.Swap(new(make(chan struct{})))) }
 
-// watchIssue checks the issue and requests to stop. The next call of CheckIssues closes checkNow.
+// watchIssue checks the issue. The next call of CheckIssues closes checkNow.
 func (x *execution) watchIssue(ctx context.Context, checkNow *chan struct{}) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
-	asked := time.NewTicker(stopPoll)
-	defer asked.Stop()
 	var last time.Time
 	var soon <-chan time.Time
 	for {
@@ -76,11 +79,6 @@ func (x *execution) watchIssue(ctx context.Context, checkNow *chan struct{}) {
 			x.checkIssueBriefly(ctx)
 		case <-reconcile.C:
 			x.refreshIssue(ctx)
-		case <-asked.C:
-			if x.events.StopRequested() && !x.stop.Is(journal.StopAsked) {
-				x.checkIssueBriefly(ctx) // a person who closes the issue also requests the stop
-				x.stop.Stop(halt.Error(journal.StopAsked, ""))
-			}
 		}
 	}
 }

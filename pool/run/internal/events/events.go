@@ -85,10 +85,7 @@ func (l *Log) Close() {
 	}
 }
 
-// StopRequested reports whether another process has requested a stop of the run.
-func (l *Log) StopRequested() bool { return l.folder.StopRequested() }
-
-// StopObeyed removes such a request, so that it does not stop the run when a later process continues it.
+// StopObeyed removes another process's request to stop, so that it does not stop the run when a later process continues it.
 func (l *Log) StopObeyed() {
 	if err := l.folder.StopObeyed(); err != nil {
 		l.log.Warn("request to stop not removed", "error", err)
