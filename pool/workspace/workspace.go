@@ -208,7 +208,7 @@ func (w *Workspace) Import(ctx context.Context) error {
 	if w.importGivenUp != nil {
 		return w.importGivenUp
 	}
-	limited, cancel := halt.Within(ctx, halt.Grace(w.StopContext, max(w.c.StopGrace, halt.Moment)), halt.Killed(ctx, halt.Moment))
+	limited, cancel := w.forImport(ctx)
 	defer cancel()
 	var in worktree.Inside
 	if w.Tree.Spec().Private && (w.Sandbox != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
@@ -244,6 +244,10 @@ func (w *Workspace) Import(ctx context.Context) error {
 	}
 	w.Last, w.unsaved = got, err // files that could not be saved keep the tree; Close reports them
 	return nil
+}
+
+func (w *Workspace) forImport(ctx context.Context) (context.Context, context.CancelFunc) {
+	return halt.Within(ctx, halt.Grace(w.StopContext, max(w.c.StopGrace, halt.Moment)), halt.Killed(ctx, halt.Moment))
 }
 
 // moreRoom is the number of bytes that must have become free before another import after one that met a full disk.

@@ -9,52 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// An import ends some time after the first request to end, and soon after the second.
-func TestLimitsOfImports(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		soon, now time.Duration // time of each request; 0: never
-		want      time.Duration // 0: no limit
-		why       error
-	}{
-		"never":           {why: context.Canceled},
-		"asked":           {soon: time.Minute, want: 90 * time.Second, why: ErrAsked},
-		"asked twice":     {soon: time.Minute, now: 70 * time.Second, want: 75 * time.Second, why: errKilled},
-		"at once":         {now: time.Minute, want: 65 * time.Second, why: errKilled},
-		"again, too late": {soon: time.Minute, now: 2 * time.Minute, want: 90 * time.Second, why: ErrAsked},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				after := func(d time.Duration) context.Context {
-					if d == 0 {
-						return nil
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), d)
-					t.Cleanup(cancel)
-					return ctx
-				}
-				ctx, free := t.Context(), func() {}
-				if tt.now > 0 {
-					ctx, free = WithKill(ctx, after(tt.now))
-				}
-				defer free()
-				start := time.Now()
-				ctx, cancel := Within(ctx, Grace(after(tt.soon), 30*time.Second), Killed(ctx, Moment))
-				if tt.want == 0 {
-					<-time.NewTimer(time.Hour).C
-					cancel()
-				}
-				defer cancel()
-				<-ctx.Done()
-				if got := time.Since(start); tt.want != 0 && got != tt.want || context.Cause(ctx) != tt.why {
-					t.Errorf("after %s: %v", got, context.Cause(ctx))
-				}
-			})
-		})
-	}
-}
-
 // Work after the end of a run has less time once everything is to end at once, even if it has begun before.
 func TestHurried(t *testing.T) {
 	t.Parallel()
