@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -66,7 +65,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	s.tried, s.active, s.asked, s.ended = map[string]bool{}, map[string]bool{}, map[string]string{}, map[string]time.Time{}
 	s.wantsSlot.Store(true)
 	defer p.enlist(s)()
-	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.wakeSweeps() })()
+	defer p.disk.Watch(p.wakeSweeps)()
 	before, err := p.recover(call, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err == nil && s.summary.Unavailable == nil {

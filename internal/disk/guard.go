@@ -22,10 +22,10 @@ type Guard struct {
 	checking sync.Mutex // held during a check
 	freeing  bool       // guarded by checking; usage counts from account.last
 
-	mu      sync.Mutex
-	writers []*account // guarded by mu
-	needed  int        // guarded by mu; calls of Needed that are not done
-	end     func()     // guarded by mu; ends the watch of Needed
+	mu       sync.Mutex
+	writers  []*account // guarded by mu
+	watchers []*func()  // guarded by mu; see Watch
+	end      func()     // guarded by mu; ends the loop of Watch
 }
 
 // Writer is a run, or anything else that writes to the disk.
@@ -137,49 +137,46 @@ func (g *Guard) room(place string) (Room, error) {
 	return RoomAt(place)
 }
 
-// Watch checks the disk until ctx ends. It calls changed when space becomes short, and with nil when there is enough again.
-func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
+// Watch checks the disk, in one loop for all callers, until each of them has called stop. changed is called when space becomes short
+// and when there is enough again, perhaps once more after stop.
+func (g *Guard) Watch(changed func()) (stop func()) {
 	if g.Floor <= 0 {
-		return
+		return func() {}
 	}
-	was := false
-	for {
-		lack, pause := g.check(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if (lack != nil) != was {
-			was = lack != nil
-			changed(lack)
-		}
-		if retry.Sleep(ctx, pause) != nil {
-			return
-		}
-	}
-}
-
-// Watching runs Watch in the background until stop is called; stop waits for its end.
-func (g *Guard) Watching(ctx context.Context, changed func(*ShortError)) (stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { g.Watch(ctx, changed) })
-	return func() { cancel(nil); watching.Wait() }
-}
-
-// Needed keeps the disk watched, with one watch for all callers, until each caller has called done.
-func (g *Guard) Needed() (done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.needed++; g.needed == 1 {
-		g.end = g.Watching(context.Background(), func(*ShortError) {})
+	if g.watchers = append(g.watchers, &changed); len(g.watchers) == 1 {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var watching sync.WaitGroup
+		watching.Go(func() { g.watch(ctx) })
+		g.end = func() { cancel(nil); watching.Wait() }
 	}
 	return func() {
 		g.mu.Lock()
-		g.needed--
-		end, last := g.end, g.needed == 0
+		g.watchers = slices.DeleteFunc(g.watchers, func(other *func()) bool { return other == &changed })
+		end, last := g.end, len(g.watchers) == 0
 		g.mu.Unlock()
 		if last {
 			end()
+		}
+	}
+}
+
+func (g *Guard) watch(ctx context.Context) {
+	was := false
+	for {
+		lack, pause := g.check(ctx)
+		if (lack != nil) != was {
+			was = lack != nil
+			g.mu.Lock()
+			watchers := slices.Clone(g.watchers)
+			g.mu.Unlock()
+			for _, changed := range watchers {
+				(*changed)()
+			}
+		}
+		if retry.Sleep(ctx, pause) != nil {
+			return
 		}
 	}
 }

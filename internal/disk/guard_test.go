@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"context"
 	"errors"
 	"os"
 	"strings"
@@ -215,7 +214,7 @@ func TestGuardWithoutAFloor(t *testing.T) {
 		s := newScene(t, floor)
 		s.free(0)
 		r := s.add(mib)
-		s.guard.Watch(t.Context(), func(*ShortError) { t.Error("it watches") })
+		s.guard.Watch(func() { t.Error("it watches") })()
 		if s.guard.Short() != nil {
 			t.Error("short of nothing")
 		}
@@ -227,31 +226,27 @@ func TestGuardWithoutAFloor(t *testing.T) {
 	}
 }
 
-// Watch reports when space becomes short and when it is enough again, and ends with its context.
+// Callers of Watch are told when space becomes short and when it is enough again, until they call stop.
 func TestGuardWatches(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
 	s.free(0)
-	told := make(chan *ShortError)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.guard.Watch(ctx, func(short *ShortError) { told <- short })
-	}()
+	told, other := make(chan *ShortError), make(chan *ShortError)
+	stop := s.guard.Watch(func() { told <- s.guard.Short() })
 	if short := <-told; short == nil || short.Place != s.guard.Place {
 		t.Errorf("told %v", short)
 	}
+	stopOther := s.guard.Watch(func() { other <- s.guard.Short() })
 	s.free(1 << 40)
-	if short := <-told; short != nil {
-		t.Errorf("told %v", short)
+	if one, two := <-told, <-other; one != nil || two != nil {
+		t.Errorf("told %v and %v", one, two)
 	}
-	cancel(nil)
-	<-done
+	stop()
+	stopOther()
 }
 
 // The disk is watched exactly while it is needed.
-func TestGuardIsNeeded(t *testing.T) {
+func TestGuardWatchesWhileNeeded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
 	s.free(0)
@@ -264,7 +259,7 @@ func TestGuardIsNeeded(t *testing.T) {
 		}
 		return room(place)
 	}
-	one, other := s.guard.Needed(), s.guard.Needed()
+	one, other := s.guard.Watch(func() {}), s.guard.Watch(func() {})
 	<-looks
 	one()
 	<-looks

@@ -29,7 +29,7 @@ type watched struct {
 // still qualifies and whether a stop was requested. wait returns when the watcher's goroutines have ended.
 func (x *execution) watch(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
-	unneeded := x.r.spaces.Disk.Needed()
+	stopWatch := x.r.spaces.Disk.Watch(func() {})
 	watching.Go(func() {
 		if x.claim.Heartbeat(ctx) {
 			x.stop.Kill(halt.Error(journal.StopClaimLost, ""))
@@ -53,7 +53,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 		quiet(nil)
 		<-reported
 	}
-	return func() { watching.Wait(); unneeded() }
+	return func() { watching.Wait(); stopWatch() }
 }
 
 // CheckIssues makes all runs in progress look at their issues soon.
