@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -126,7 +127,7 @@ func (r *receiver) receiveEntry(h *tar.Header, in io.Reader) error {
 		return err
 	case err != nil:
 		if r.refused.Count++; r.refused.Count == 1 {
-			r.refused.First = fmt.Sprintf("%q: %v", clip(h.Name), err)
+			r.refused.First = fmt.Sprintf("%q: %v", neutral.Shorten(h.Name, 200), err)
 		}
 	}
 	return nil

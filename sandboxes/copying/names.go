@@ -75,11 +75,3 @@ func isGit(name string) bool {
 	name = strings.TrimRight(name, " .")
 	return name == ".git" || name == "git~1"
 }
-
-// clip shortens a text for messages.
-func clip(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
-}

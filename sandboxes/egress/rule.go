@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // Rule allows connections to a host.
@@ -171,10 +173,4 @@ func splitTarget(s string) (host string, port int, err error) {
 }
 
 // clip shortens a text for messages.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return neutral.Shorten(s, 80) }
