@@ -144,6 +144,9 @@ func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 	}
 	if a.rec.Settings.Attended {
 		before, _ := begun.Last()
+		if !before.SaidDone() { // its last words are no summary
+			before.Facts.Message = ""
+		}
 		before.Facts.End = loop.EndDone
 		a.unpublished = &before
 		return nil, a.snapshot(change, issue, nil, "")

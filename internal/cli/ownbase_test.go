@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -84,6 +85,7 @@ func TestMergeOfAStoppedAgent(t *testing.T) {
 		t.Fatal(runs, err)
 	}
 	runs[0].Verdict.Outcome, runs[0].Verdict.Final = journal.Interrupted, false
+	runs[0].Facts.End, runs[0].Facts.SignalTip, runs[0].Facts.Stop = loop.EndInterrupted, "", journal.StopShutdown
 	if err := store.Save(t.Context(), runs[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestMergeOfAStoppedAgent(t *testing.T) {
 	}
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
 	got := m.run(t, nil, append(own, "merge", "one")...)
-	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is not merged: its agent was stopped before it was done") || !strings.Contains(got.stderr, "`ralph merge --unfinished one`") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is not merged: its last run ended before its agent was done") || !strings.Contains(got.stderr, "`ralph merge --unfinished one`") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, append(own, "merge", "--unfinished", "one")...); got.status != 0 {

@@ -363,3 +363,9 @@ const (
 	// FaultDirty means that the kept worktree has uncommitted changes.
 	FaultDirty FaultKind = "dirty"
 )
+
+// SaidDone reports whether the agent itself ended its work, and no limit, failure or stop did. A question is no end.
+func (r Record) SaidDone() bool {
+	f := r.Facts
+	return f.End == loop.EndDone || f.End == loop.EndNoChange || f.SignalTip != "" && f.SignalTip == r.Tip && r.WIP == ""
+}

@@ -67,7 +67,7 @@ func NewMerge(a *compose.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "merge the branches of all issues in review, except those that a person has to merge")
-	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also merge commits of an agent that was stopped before it was done")
+	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also merge commits of a run that ended before its agent was done")
 	cmd.Flags().BoolVar(&o.edited, "edited", false, "also merge branches whose issue has changed since its run began")
 	a.Bind(cmd, keys.ForMerge)
 	return cmd
@@ -133,7 +133,7 @@ func noteBranches(ctx context.Context, a *compose.App, p *compose.Parts, keys []
 	}
 }
 
-// done refuses an issue that is being worked, whose agent was stopped before it was done, or that has changed since its run began.
+// done refuses an issue that is being worked, whose agent was not done, or that has changed since its run began.
 func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issue, o mergeFlags) error {
 	runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
 	if err != nil {
@@ -154,9 +154,9 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
 			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
 		}
-	case !o.unfinished && (last.State == string(journal.Interrupted) || last.Left() && last.Stage.Before(journal.StageVerify)):
+	case !o.unfinished && unfinished(runs):
 		return &exit.Error{
-			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
+			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its last run ended before its agent was done", name),
 			Hint: fmt.Sprintf("`ralph work %s` continues; `ralph merge --unfinished %[1]s` merges the commits as they are", name),
 		}
 	case !o.edited && last.Differs(issue):
@@ -168,6 +168,20 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 		}
 	}
 	return nil
+}
+
+// unfinished reports whether the last run in which an agent worked ended before the agent was done.
+func unfinished(runs []journal.Record) bool {
+	for _, r := range slices.Backward(runs) {
+		switch {
+		case r.SaidDone():
+			return false
+		case !r.Ended.IsZero() && r.Facts.Stop == "" && len(r.Facts.Iterations) == 0: // no agent worked
+			continue
+		}
+		return true
+	}
+	return false
 }
 
 // seen leaves out issues whose last success was left to a person, who has to name them; left is the error that counts them.

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+)
+
+// The commits of an agent that never said that it was done are only merged on explicit request, however its run ended. Its last
+// words are not quoted as if they were a summary.
+func TestMergeOfAnAgentThatWasNotDone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, ends, flag string }{
+		{"iterations", "echo 'I will look further.'", "--max-iterations=2"},
+		{"failure", "echo 'I will look further.'; exit 1", "--gate=true"},
+		{"gate", "echo '<promise>COMPLETE</promise>'", "--gate=test ! -e a.txt"},
+		{"question", "echo '<needs-info>Which?</needs-info>'", "--gate=true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, ".gitignore", ".ralph\n")
+			m.commit(t)
+			m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+			program := m.program(t, "agent", "cat >/dev/null; echo x >>a.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; "+c.ends+"\n")
+			own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+			work := append(own, "work", "--max-iterations=1", "--skip-permissions", "--agent-command="+program+"/agent", c.flag)
+			if got := m.run(t, nil, work...); got.status != exit.Incomplete {
+				t.Fatalf("%+v", got)
+			}
+			got := m.run(t, nil, append(own, "merge", "a", "--gate=true")...)
+			if got.status != exit.Incomplete || !strings.Contains(got.stderr, "a is not merged: its last run ended before its agent was done\n") ||
+				!strings.Contains(got.stderr, "`ralph merge --unfinished a`") {
+				t.Errorf("%+v", got)
+			}
+			if got := m.run(t, nil, append(own, "merge", "a", "--unfinished", "--gate=true")...); got.status != 0 {
+				t.Errorf("%+v", got)
+			}
+			if text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/a.md")); err != nil || strings.Contains(string(text), "last words") {
+				t.Errorf("%s, %v", text, err)
+			}
+		})
+	}
+}
+
+// A later run whose agent did not start takes nothing from commits that were done.
+func TestMergeAfterARunWithoutAgent(t *testing.T) {
+	t.Parallel()
+	m, work := worked(t)
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	if got := m.run(t, nil, append(work, "one", "--setup=false")...); got.status == 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, append(own[:0:0], "retry", "one")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, append(work, "one", "--setup=false")...); got.status == 0 {
+		t.Fatalf("%+v", got)
+	} else {
+		t.Log(got)
+	}
+	if got := m.run(t, nil, append(own, "merge", "one")...); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+}
