@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestStatusOfManyIssues(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	save := func(key string, v journal.Verdict, ended bool) {
 		t.Helper()
+		m.write(t, ".ralph/backlog/"+key+".md", "---\ntitle: "+key+"\n---\n")
 		r := clitest.CostRun(key, 1, agents.Usage{})
 		began = began.Add(time.Second)
 		r.Started, r.Ended, r.Verdict = began, began, v
@@ -60,6 +62,19 @@ func TestStatusOfManyIssues(t *testing.T) {
 		}
 	}
 	if got := strings.Join(lines, "\n"); !strings.Contains(got, "\n19 more: 19 superseded (`ralph status --all` lists them).\n") || strings.Contains(got, "done18 ") {
+		t.Errorf("%s", got)
+	}
+	for i, key := range []string{"nothing", "again", "review0"} { // closed by a person, by ralph, or gone
+		if i < 2 {
+			m.write(t, ".ralph/backlog/"+key+".md", "---\ntitle: x\nstate: closed\n---\n")
+		} else if err := os.Remove(filepath.Join(m.repo, ".ralph/backlog", key+".md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := status("--all"); !strings.Contains(got, "\nasks ") || strings.Index(got, "\nnothing ") < strings.Index(got, "\nreview1 ") || strings.Count(got, " closed ") != 3 {
+		t.Errorf("%s", got)
+	}
+	if got := status("--json"); strings.Count(got, `"state": "closed"`) != 3 {
 		t.Errorf("%s", got)
 	}
 	if got := status("--all"); strings.Count(got, "superseded") != 30 || strings.Contains(got, "more:") {

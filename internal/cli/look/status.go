@@ -4,6 +4,7 @@ package look
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,10 +17,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -30,8 +34,8 @@ func NewStatus(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Show current runs, and how the latest ones ended",
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: the state of this issue.\n\n" +
-			"Current runs come first, then issues that need a person, failures, and branches that wait for a merge. The end of a\n" +
-			"long list is summed up; --all and --json print all of it.\n\n" +
+			"Current runs come first, then issues that need a person, failures, branches that wait for a merge, and issues that\n" +
+			"need nobody: merged, closed or superseded ones. The end of a long list is summed up; --all and --json print all of it.\n\n" +
 			"With the database of a fleet, the totals of --json cover all its machines.",
 		Example:     "  ralph status\n  ralph status --json\n  ralph status fix-login",
 		Annotations: compose.Marks(compose.Looks),
@@ -56,7 +60,7 @@ func NewStatus(a *compose.App) *cobra.Command {
 // RunState is a run with the state that people see.
 type RunState struct {
 	journal.Record
-	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
+	State string `json:"state"` // "running", "died", "unfinished", "merged", "closed" or the outcome
 }
 
 // MarkMerged sets the state of runs whose base contains their work to "merged", no matter how it got there. It skips runs whose
@@ -86,6 +90,32 @@ func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
 			}
 		}
 	}
+}
+
+// markClosed sets the state of ended runs to "closed" whose issue a person has closed or removed: nobody needs to look at them. Of
+// a forge's issues it asks only for the first rows, because each is a request.
+func markClosed(ctx context.Context, p *compose.Parts, states []RunState) {
+	ctx, cancel := context.WithTimeout(ctx, waitsTime)
+	defer cancel()
+	if p.Backlog.Name() != local.Name {
+		states = states[:min(len(states), rowsShown)]
+	}
+	var ask []*RunState
+	for i := range states {
+		if s := &states[i]; s.Kind == journal.KindIssue && !s.Ended.IsZero() && s.need() != needsNobody {
+			ask = append(ask, s)
+		}
+	}
+	_, _ = fanout.Map(ctx, ask, func(ctx context.Context, s *RunState) (none struct{}, _ error) {
+		issue, err := p.Backlog.Get(ctx, s.Key)
+		switch {
+		case errors.Is(err, tracker.ErrNotFound), err == nil && !issue.Open:
+			s.State = "closed"
+		case err != nil:
+			p.Log.Debug("issue not read", "key", s.Key, "error", err)
+		}
+		return none, nil
+	})
 }
 
 // StateOf returns the state of a recorded run.
@@ -144,6 +174,8 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		return err
 	}
 	MarkMerged(ctx, p, states)
+	slices.SortStableFunc(states, byNeed)
+	markClosed(ctx, p, states)
 	slices.SortStableFunc(states, byNeed)
 	parked, err := loadParked(ctx, p)
 	if err != nil {

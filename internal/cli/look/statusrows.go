@@ -14,14 +14,17 @@ import (
 // rowsShown is the number of rows after which ended runs are only counted.
 const rowsShown = 20
 
+// needsNobody is the sort key of runs that need nobody any more.
+const needsNobody = 4
+
 // need is the sort key of the list: open runs, then runs that a person has to look at, runs that are tried again, successes that
 // await their merge, and the rest.
 func (s RunState) need() int {
 	switch {
 	case s.Ended.IsZero():
 		return 0
-	case s.State == "merged", s.State == string(journal.Superseded):
-		return 4
+	case s.State == "merged", s.State == "closed", s.State == string(journal.Superseded):
+		return needsNobody
 	case s.State == string(journal.Succeeded):
 		return 3
 	case s.Verdict.Final:
