@@ -66,3 +66,26 @@ func TestMergeAfterARunWithoutAgent(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestNextAfterNoChange checks that the first next step is to close the issue, wherever ralph names it.
+func TestNextAfterNoChange(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+	program := m.program(t, "agent", "cat >/dev/null; echo '<no-change>It is so.</no-change>'\n")
+	work := []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--gate=true", "--skip-permissions", "--agent-command=" + program + "/agent"}
+	if got := m.run(t, nil, work...); got.status != exit.Incomplete {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, "show", "a"); !strings.HasSuffix(got.stdout, "\n  next: ralph close a  # if you agree\n  next: ralph edit a  # if not, add details; then ralph work a\n") {
+		t.Errorf("show: %+v", got)
+	}
+	if got := m.run(t, nil, append(work, "--dry-run")...); !strings.Contains(got.stdout, "; nothing was changed: `ralph close a` if you agree, `ralph work a` works it again\n") {
+		t.Errorf("plan: %+v", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/a.md")); err != nil || !strings.Contains(string(text), "Next: close the issue with `ralph close a` if you agree;") {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -308,7 +308,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	d, done := v.finished[issue.Key]
 	switch {
 	case issue.HasLabel(labels.NeedsHuman):
-		return &journal.Skip{Code: journal.SkipHuman, Detail: labels.NeedsHuman}
+		return &journal.Skip{Code: journal.SkipHuman, Detail: labels.NeedsHuman, Outcome: t.Outcome}
 	case issue.HasLabel(labels.NeedsInfo) && (!edited || t.Outcome != journal.NeedsInfo):
 		return &journal.Skip{Code: journal.SkipAnswer, Detail: labels.NeedsInfo}
 	case last.Unlabelled != "" && last.Verdict.Final && !edited && t.Asked == nil:

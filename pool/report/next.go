@@ -27,7 +27,7 @@ type Steps struct {
 // for readers in the repository name the commands that are not empty. All reports name Verify, whose KEY is a branch or
 // commit.
 type Hints struct {
-	Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
+	Work, Close, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
 
 	// Warning returns a warning's text with the flag or key that helps, such as the one that allows a refused connection;
 	// nil: plain text.
@@ -111,7 +111,7 @@ func nextHere(h Hints, r journal.Record) string {
 		}
 		return fmt.Sprintf("review%s, then %s.", with(h.Diff, key), typed(h.Merge, key, "merge the branch"))
 	case journal.NoChange:
-		return fmt.Sprintf("close the issue if you agree; if not, add details to it, then %s.", again)
+		return fmt.Sprintf("close the issue%s if you agree; if not, add details to it, then %s.", with(h.Close, key), again)
 	case journal.NeedsInfo:
 		return fmt.Sprintf("answer in the issue; the next sweep continues with it. At once: %s.", again)
 	case journal.PolicyBlocked:

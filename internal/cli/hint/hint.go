@@ -228,6 +228,8 @@ const Repair = "ralph clean --repair"
 func SkipReason(key string, s journal.Skip) string {
 	next := ""
 	switch {
+	case s.Code == journal.SkipHuman && s.Outcome == journal.NoChange:
+		next = "; nothing was changed: `ralph close " + key + "` if you agree, `ralph work " + key + "` works it again"
 	case s.Code == journal.SkipHuman, s.Code == journal.SkipDone, s.Code == journal.SkipHalted:
 		next = "; `ralph work " + key + "` works it again"
 	case s.Code == journal.SkipReview:
@@ -246,6 +248,7 @@ func SkipReason(key string, s journal.Skip) string {
 func Commands() report.Hints {
 	return report.Hints{
 		Work:        "ralph work KEY",
+		Close:       "ralph close KEY",
 		Diff:        "ralph diff KEY",
 		Merge:       "ralph merge KEY",
 		MergeEdited: "ralph merge --edited KEY",

@@ -244,6 +244,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return append(next, "ralph logs "+s.Key)
 	case s.Verdict.Outcome == journal.NeedsInfo:
 		return append(next, "ralph edit "+s.Key+"  # answer there", again)
+	case s.Verdict.Outcome == journal.NoChange:
+		return append(next, "ralph close "+s.Key+"  # if you agree", "ralph edit "+s.Key+"  # if not, add details; then "+again)
 	case why.Code == journal.ReasonPolicy: // its detail names files of the agent, so no command fits
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
 			"ralph retry --fresh "+s.Key+"  # if not; say in the issue what not to touch")
