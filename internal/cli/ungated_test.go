@@ -39,7 +39,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	m.commit(t)
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions"}
 	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
-	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is skipped: the issue is in review (label in-review); `ralph retry one` puts it back into the backlog") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is skipped: the issue is in review (label in-review); `ralph diff one`, then `ralph merge one`; `ralph retry one` puts it back into the backlog") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, "retry", "one"); got.status != 0 {
@@ -123,5 +123,20 @@ func TestBranchWithoutRuns(t *testing.T) {
 		if got := m.run(t, nil, command, "one"); got.status != exit.Failed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") {
 			t.Errorf("%s: %+v", command, got)
 		}
+	}
+}
+
+// An issue in review, and one that it blocks, name the commands that merge it.
+func TestSkippedBecauseOfAReview(t *testing.T) {
+	t.Parallel()
+	m, work := worked(t)
+	m.write(t, ".ralph/backlog/three.md", "---\nlabels: [no-human]\nblocked_by: [one]\n---\n# Add a file\n")
+	got := m.run(t, nil, append(work, "--dry-run")...)
+	if !strings.Contains(got.stdout, "; `ralph diff one`, then `ralph merge one`; `ralph retry one` puts it back") ||
+		!strings.Contains(got.stdout, "blocked by one, which is in review: `ralph merge one`\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, append(work, "three")...); got.status != exit.Incomplete || !strings.Contains(got.stderr, "three is skipped: the issue is blocked by one, which is in review: `ralph merge one`\n") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -183,6 +183,7 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 			plan.Work = append(plan.Work, issue)
 		}
 	}
+	v.addReviews(plan.Skipped, listing.Issues)
 	slices.SortFunc(plan.Work, tracker.Compare)
 	if err := p.addFollowUps(ctx, v, &plan); err != nil {
 		return plan, err

@@ -17,7 +17,7 @@ type Skip struct {
 	Attempt  int           `json:"attempt,omitempty"`
 	Until    time.Time     `json:"until,omitzero"`
 	WaitsFor string        `json:"for,omitempty"`   // the issue that it waits for
-	Where    string        `json:"where,omitempty"` // that issue's request or branch
+	Where    string        `json:"where,omitempty"` // the request or branch of that issue, or of this one in review
 }
 
 // SkipCode is a kind of reason. The set is open.

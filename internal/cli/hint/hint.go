@@ -233,7 +233,9 @@ func SkipReason(key string, s journal.Skip) string {
 	case s.Code == journal.SkipHuman, s.Code == journal.SkipDone, s.Code == journal.SkipHalted:
 		next = "; `ralph work " + key + "` works it again"
 	case s.Code == journal.SkipReview:
-		next = "; `ralph retry " + key + "` puts it back into the backlog"
+		next = "; " + cmp.Or(s.Where, "`ralph diff "+key+"`, then `ralph merge "+key+"`") + "; `ralph retry " + key + "` puts it back into the backlog"
+	case s.Unfit.Code == tracker.UnfitBlocked && s.WaitsFor != "": // its blocker only lacks the merge
+		next = ", which is in review: " + cmp.Or(s.Where, "`ralph merge "+s.WaitsFor+"`")
 	case s.Code == journal.SkipClaimed:
 		next = "; `ralph logs -f " + key + "` follows the run"
 	case s.Unfit.Code == tracker.UnfitClosed:

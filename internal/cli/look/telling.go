@@ -137,7 +137,7 @@ func Skips(list []backlog.Skipped) []SkipData {
 
 // WhyNot says why an issue waits or is skipped, with the names of issues for people.
 func WhyNot(s backlog.Skipped, name func(key string) string) string {
-	if s.Skip.WaitsFor != "" {
+	if s.Skip.WaitsFor != "" && s.Skip.Code != journal.SkipUnfit { // there it is for a command
 		s.Skip.WaitsFor = name(s.Skip.WaitsFor)
 	}
 	return reason(s)
