@@ -26,7 +26,7 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 		}
 		if k.Guarded(v, own, repo) {
 			written := repository.written[k.Name]
-			shown := keys.YAML(k.Show(written))
+			shown := keys.YAML(k.ShowToAccept(written))
 			if said {
 				shown += ", but your own file says " + keys.YAML(k.Show(own))
 			}

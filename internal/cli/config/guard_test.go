@@ -367,6 +367,17 @@ func TestGuardedHidesSecrets(t *testing.T) {
 	if a[0].Shown != `["KEY=(hidden)"]` || a[0].Shown != b[0].Shown || a.Hash() == b.Hash() {
 		t.Errorf("got %+v and %+v", a, b)
 	}
+	for line, want := range map[string]string{ // what runs a program, or names a server, is never hidden
+		"PIP_FIND_LINKS=https://evil.example/x":                 "PIP_FIND_LINKS=https://evil.example/x",
+		"GIT_CONFIG_KEY_0=core.sshCommand":                      "GIT_CONFIG_KEY_0=core.sshCommand",
+		"X=a b " + "ghp_x7Kp2Q9vLmZ4x8Kp2Q9vLmZ4y7Kp2Q9vLmZ4 c": "X=a b (hidden) c",
+		"NPM_TOKEN=x": "NPM_TOKEN=(hidden)",
+		"PIP_INDEX_URL=https://me:x7Kp2Q9vLmZ4@evil.example/": "PIP_INDEX_URL=https://me:(hidden)@evil.example/",
+	} {
+		if got := read("agent-env: [\"" + line + "\"]\n"); got[0].Shown != `["`+want+`"]` {
+			t.Errorf("%s: %s", line, got[0].Shown)
+		}
+	}
 	got := read("prompt-file: ../x\nmounts: [\"host=\u202e/a\"]\n")
 	if got[0].Shown != `["host=\u202e/a"]` || got[1].Shown != `"../x"` {
 		t.Errorf("got %+v", got)

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/worktree/identity"
@@ -131,6 +132,25 @@ func hideEnv(s string) string {
 		return name + "=(hidden)"
 	}
 	return s
+}
+
+// hideSecretEnv hides the value in NAME=VALUE if the name is that of a secret, and otherwise only what looks like a credential within
+// it. The name of a setting of git is no secret, and git may run its value.
+func hideSecretEnv(s string) string {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return s
+	}
+	if leak.SecretName(name) && !strings.HasPrefix(name, "GIT_CONFIG_") {
+		return hideEnv(s)
+	}
+	for _, secret := range leak.Assigned([]byte("VALUE="+value), true) { // of an address the password alone
+		value = strings.ReplaceAll(value, secret, "(hidden)")
+	}
+	for _, secret := range leak.Tokens([]byte(value)) {
+		value = strings.ReplaceAll(value, secret, "(hidden)")
+	}
+	return name + "=" + value
 }
 
 // check checks one text or list item.

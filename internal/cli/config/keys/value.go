@@ -149,18 +149,25 @@ func (k Key) Verify(v any, choices []string) error {
 	return nil
 }
 
-// Show returns a value for display as in a file, with secrets hidden.
-func (k Key) Show(v any) any {
+// Show returns a value for display as in a file, with everything hidden that may be a secret.
+func (k Key) Show(v any) any { return k.shown(v, k.Hide) }
+
+// ShowToAccept is Show for a value that a person has to accept: it hides only what is a secret by its name or its shape.
+func (k Key) ShowToAccept(v any) any {
+	if k.Hide == nil {
+		return v
+	}
+	return k.shown(v, hideSecretEnv)
+}
+
+func (k Key) shown(v any, hide func(string) string) any {
 	items, ok := v.([]string)
-	if !ok {
+	if !ok || k.Hide == nil {
 		return v
 	}
 	out := make([]string, len(items))
 	for i, item := range items {
-		out[i] = item
-		if k.Hide != nil {
-			out[i] = k.Hide(item)
-		}
+		out[i] = hide(item)
 	}
 	return out
 }
