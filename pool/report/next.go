@@ -122,7 +122,7 @@ func nextHere(h Hints, r journal.Record) string {
 		case journal.ReasonDisk:
 			return fmt.Sprintf("check what the run wrote, and free disk space; then %s. The work so far is kept.", again)
 		case journal.ReasonCap:
-			return fmt.Sprintf("nothing; a sweep continues when the cap has room again. At once: raise the cap, then %s.", again)
+			return fmt.Sprintf("nothing; %s. At once: raise the cap, then %s.", ByItself(r), again)
 		}
 		return fmt.Sprintf("raise the budget, then %s; the work so far is kept.", again)
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted:
@@ -134,7 +134,7 @@ func nextHere(h Hints, r journal.Record) string {
 		case cannotRun(r):
 			return fmt.Sprintf("%s At once: %s.", correctChecks, again)
 		}
-		return fmt.Sprintf("nothing; the next sweep continues. At once: %s.", again)
+		return fmt.Sprintf("nothing; %s. At once: %s.", ByItself(r), again)
 	case journal.Superseded:
 		return "nothing; the work so far is kept on the branch."
 	}
@@ -154,10 +154,8 @@ func nextHere(h Hints, r journal.Record) string {
 		return publishAgain(again)
 	case v.Final:
 		return fmt.Sprintf("find out why%s, then %s; it continues from the commits so far.", with(h.Show, key), again)
-	case v.RetryAt.IsZero():
-		return fmt.Sprintf("nothing; the next sweep tries again. At once: %s.", again)
 	}
-	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again. At once: %s.", stamp(v.RetryAt), again)
+	return fmt.Sprintf("nothing; %s. At once: %s.", ByItself(r), again)
 }
 
 // nextThere returns the next step for a reader on a forge: only what can be done there, and ralph's reaction.
@@ -234,40 +232,6 @@ func notStarted(r journal.Record) string {
 
 func died(r journal.Record) string {
 	return fmt.Sprintf("the run was cut off, at the end of %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
-}
-
-// nextByItself returns the next step if ralph waits for nobody.
-func nextByItself(r journal.Record) string {
-	v := r.Verdict
-	switch {
-	case v.Outcome == journal.Superseded:
-		return "nothing" + revive(v.Reason.Unfit) + "."
-	case v.Reason.Code == journal.ReasonCap:
-		return "nothing; a sweep continues when the cap has room again."
-	case cannotRun(r):
-		return correctChecks
-	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // no later time is known
-		return "nothing; the next sweep continues."
-	}
-	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again.", stamp(v.RetryAt))
-}
-
-// revive says how an issue that was taken from ralph can return to it.
-func revive(why tracker.Unfit) string {
-	how := "available again"
-	switch label := tracker.QuoteLine(why.Detail, line); why.Code {
-	case tracker.UnfitGone:
-		return ""
-	case tracker.UnfitClosed:
-		how = "reopened"
-	case tracker.UnfitLacks:
-		how = "given the label " + label
-	case tracker.UnfitConfidential:
-		how = "public, or the project private"
-	case tracker.UnfitExcluded, tracker.UnfitHandedOver:
-		how = "without the label " + label
-	}
-	return "; ralph continues when the issue is " + how
 }
 
 // reviewOf returns the next step for the request.

@@ -3,6 +3,7 @@ package look
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -31,6 +32,29 @@ func TestNextOfAPrompt(t *testing.T) {
 			if want := []string{"ralph diff branch-a", "ralph logs branch-a"}; !slices.Equal(got, want) {
 				t.Errorf("%s, %s: %q, want %q", code, state, got, want)
 			}
+		}
+	}
+}
+
+// TestNextOfARetry checks that the next step after a failure says what the report says: a sweep tries it again.
+func TestNextOfARetry(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	for text, v := range map[string]journal.Verdict{
+		"the first sweep that begins after " + at.Format(time.RFC3339) + " tries it again": {Outcome: journal.Failed, RetryAt: at},
+		"the next sweep tries again":                    {Outcome: journal.GateFailed, RetryAt: at.Add(-2 * time.Hour)},
+		"the next sweep continues":                      {Outcome: journal.Interrupted},
+		"a sweep continues when the cap has room again": {Outcome: journal.OverBudget, Reason: journal.Reason{Code: journal.ReasonCap}},
+		"": {Outcome: journal.Failed, Final: true},
+	} {
+		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}, State: journal.State{Ended: at, Verdict: v}}
+		want := "ralph work a"
+		if text != "" {
+			want += "  # at once; " + text
+		}
+		got := nextSteps(RunState{Record: r, State: string(v.Outcome)}, worktree.Branch{}, tracker.Issue{Key: "a", Open: true})
+		if want := []string{"ralph logs a", want}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

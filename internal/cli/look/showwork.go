@@ -255,6 +255,12 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		next = append(next, report.SolveCommands(s.Record, b.Name)...) // they leave the user on that branch
 		return append(next, report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
 	}
+	if s.Verdict.RetryAt.Before(time.Now()) {
+		s.Verdict.RetryAt = time.Time{}
+	}
+	if text := report.ByItself(s.Record); text != "" && !s.Ended.IsZero() {
+		again += "  # at once; " + text
+	}
 	return append(next, "ralph logs "+s.Key, again)
 }
 
