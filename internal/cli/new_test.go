@@ -120,6 +120,19 @@ func TestNewKeepsTheTitle(t *testing.T) {
 	}
 }
 
+// TestReopenNamesTheNextStep checks that a reopened issue with the pick-up label needs no further command.
+func TestReopenNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	for labels, want := range map[string]string{"no-human, needs-human": "so the next `ralph work` works it; at once: `ralph work a`\n", "in-review": "`ralph retry a` works it again\n"} {
+		m.write(t, ".ralph/backlog/a.md", "---\ntitle: A\nlabels: ["+labels+"]\nstate: closed\n---\n")
+		if got := m.run(t, nil, "reopen", "a"); got.status != 0 || !strings.HasSuffix(got.stderr, want) {
+			t.Errorf("%s: %+v", labels, got)
+		}
+	}
+}
+
 // Each command for an issue names the next step, even if the issue is closed or has not been worked.
 func TestWhatToTypeForAnIssue(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package issues
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,8 @@ import (
 func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
-		Long: "Close an issue, and remove the labels that ralph has set. A current run of the issue ends, at once on this host and within\n" +
-			"30 seconds elsewhere, and its work is kept.",
+		Long: "Close an issue, and remove the labels that show its state, such as needs-human and in-review. The pick-up label stays. A\n" +
+			"current run of the issue ends, at once on this host and within 30 seconds elsewhere, and its work is kept.",
 	}
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
@@ -26,7 +27,8 @@ func NewClose(a *compose.App) *cobra.Command {
 func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",
-		Long: "Open an issue again. To have it worked, type `ralph retry KEY`: a success has removed the pick-up label.",
+		Long: "Open an issue again, and remove the labels that show its state, such as needs-human. If it has the pick-up label, sweeps work\n" +
+			"it again. A success has removed that label; `ralph retry KEY` adds it.",
 	}
 	cmd = setsState(a, cmd, "open", func(i tracker.Issue) bool { return i.Open }, tracker.Change{Reopen: true})
 	cmd.ValidArgsFunction = a.CompleteClosed
@@ -53,7 +55,11 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 		}
 		a.UI.Printf("%s is %s.\n", name, state)
 		if change.Reopen {
-			a.UI.Note("`ralph retry %s` works it again", name)
+			next := "`ralph retry %s` works it again"
+			if !slices.ContainsFunc(p.Labels, func(label string) bool { return !issue.HasLabel(label) }) {
+				next = "it has the pick-up label, so the next `ralph work` works it; at once: `ralph work %s`"
+			}
+			a.UI.Note(next, compose.InCommand(name, issue.Key))
 			return nil
 		}
 		runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key})
