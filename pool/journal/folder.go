@@ -252,27 +252,48 @@ func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) err
 	}
 }
 
-// Prune deletes the oldest run folders below dir and keeps the newest keep. A folder with nothing but a request to stop does not
-// count: no run has begun there.
-func Prune(dir string, keep int) error {
+// LogsLimit is the size in bytes from which on an issue's run folders are too many: only their newest stays whatever its size.
+const LogsLimit int64 = 512 << 20
+
+// Prune deletes the oldest run folders below dir: it keeps the newest keep, and of these the newest that have at most the given bytes
+// together, but at least one. A folder with nothing but a request to stop does not count: no run has begun there.
+func Prune(dir string, keep int, most int64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("prune runs: %w", err)
 	}
+	kept := 0
 	for _, e := range slices.Backward(entries) { // names begin with the time, so ReadDir lists the newest last
 		at := filepath.Join(dir, e.Name())
-		switch {
-		case !e.IsDir():
-		case keep <= 0:
-			err = errors.Join(err, os.RemoveAll(at))
-		case !isOnlyStop(at):
-			keep--
+		if !e.IsDir() || kept < keep && isOnlyStop(at) {
+			continue
 		}
+		if kept < keep {
+			if most -= sizeOf(at); most >= 0 || kept == 0 {
+				kept++
+				continue
+			}
+			keep = kept // older ones go, too
+		}
+		err = errors.Join(err, os.RemoveAll(at))
 	}
 	if err != nil {
 		return fmt.Errorf("prune runs: %w", err)
 	}
 	return nil
+}
+
+// sizeOf returns the size of the readable files below a folder, in bytes.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil // what cannot be read does not count
+	})
+	return size
 }
 
 // isOnlyStop reports whether a request to stop is all that the folder has.

@@ -268,7 +268,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	for _, keep := range []int{9, 2, 2} {
-		if err := journal.Prune(dir, keep); err != nil {
+		if err := journal.Prune(dir, keep, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -279,6 +279,36 @@ func TestPrune(t *testing.T) {
 	}
 	if want := "0-file 20260103-1 20260103-2 20260103-3"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("left %v, %v", names, err)
+	}
+}
+
+// Old folders are also deleted if the newer ones are large. The newest stays, whatever its size.
+func TestPruneBySize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, size := range map[string]int{"1": 0, "2": 60, "3": 50, "4": 50} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "deep", "log"), make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		most int64
+		want string
+	}{{160, "1 2 3 4"}, {159, "3 4"}, {10, "4"}} {
+		if err := journal.Prune(dir, 9, step.most); err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.ReadDir(dir)
+		var names []string
+		for _, e := range left {
+			names = append(names, e.Name())
+		}
+		if err != nil || strings.Join(names, " ") != step.want {
+			t.Errorf("%d bytes: left %v, %v", step.most, names, err)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (x *execution) end(ctx context.Context, s *journal.State) {
 	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", detail,
 		"commits", s.Commits, "elapsed", x.run.DurationUntil(s.Ended).Round(time.Millisecond).String())
-	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
+	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns, journal.LogsLimit); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
 	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // if the engine is still away, the next run reports it
