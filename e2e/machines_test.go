@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
@@ -283,7 +282,7 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 		backlog, closer = g, g
 	} else {
 		settings.BaseURL = f.lab.URL
-		g, err := gitlab.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: clocktest.New()}})
+		g, err := gitlab.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: githubtest.NewClock()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/internal/link"
-	"github.com/ralph-pool/ralph/worktree/internal/operation"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

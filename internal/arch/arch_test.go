@@ -135,7 +135,6 @@ var floors = map[string]int{
 
 	"internal/arch":            0,
 	"internal/cgroup":          0,
-	"internal/clocktest":       0,
 	"internal/disk":            0,
 	"internal/ecosystem":       0,
 	"internal/ecosystem/lex":   0,

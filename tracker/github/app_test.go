@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github"
@@ -92,7 +91,7 @@ func TestAppWithSkewedClock(t *testing.T) {
 	s := githubtest.New(t)
 	cfg := configOf(s)
 	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp()}
-	behind := clocktest.New()
+	behind := githubtest.NewClock()
 	behind.Advance(-30 * time.Minute)
 	cfg.HTTP.Clock = behind
 	g := open(t, cfg)

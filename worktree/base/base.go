@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/operation"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/operation"
+	"github.com/ralph-pool/ralph/worktree/operation"
 )
 
 // Checkout is a worktree that git has a record of, the user's or ralph's.

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/gittest"
 	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/operation"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
@@ -32,7 +31,7 @@ const (
 type Server struct {
 	t     testing.TB
 	http  *httptest.Server
-	clock *clocktest.Clock
+	clock *Clock
 	done  chan struct{}
 	desc  *description
 
@@ -87,7 +86,7 @@ func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
 		t:         t,
-		clock:     clocktest.New(),
+		clock:     NewClock(),
 		done:      make(chan struct{}),
 		desc:      describe(t),
 		users:     map[string]*User{},
@@ -120,7 +119,7 @@ func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://"
 func (s *Server) BaseURL() string { return s.http.URL + "/api/v3/" }
 
 // Clock returns the server's clock, which a client may share.
-func (s *Server) Clock() *clocktest.Clock { return s.clock }
+func (s *Server) Clock() *Clock { return s.clock }
 
 // Inject calls f for each request, n from 0, and applies the fault that it returns. A nil f ends the faults.
 func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {

@@ -1,5 +1,4 @@
-// Package clocktest provides a clock for tests that must not wait.
-package clocktest
+package githubtest
 
 import (
 	"context"
@@ -14,8 +13,8 @@ type Clock struct {
 	slept time.Duration
 }
 
-// New returns a clock that starts at the beginning of 2026.
-func New() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+// NewClock returns a clock that starts at the beginning of 2026.
+func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
 // Now returns the current time of the clock.
 func (c *Clock) Now() time.Time {
