@@ -7,11 +7,12 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/internal/branch"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // Branch describes the branch and the saved changes of one key.
-type Branch = branch.Branch
+type Branch = leftover.Branch
 
 // Branches lists ralph's branches and saved changes, compared with base. The list is valid even with a [*record.Errors].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {

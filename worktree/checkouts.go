@@ -7,8 +7,8 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
 )
 
 // checkouts lists all worktrees that git knows of, the user's and ralph's.
@@ -37,7 +37,7 @@ func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 		if !c.Has(refname.Branch(s.Branch)) {
 			continue
 		}
-		if !strings.HasPrefix(c.Reason, git.LockReason) || c.GitDir == "" || !leftover.IsLost(c.Dir, c.GitDir) {
+		if !strings.HasPrefix(c.Reason, git.LockReason) || c.GitDir == "" || !traces.IsLost(c.Dir, c.GitDir) {
 			return c.Held(refname.Branch(s.Branch))
 		}
 		if err := r.leftovers(nil).RemoveEntry(ctx, c.GitDir, s.Key); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
@@ -89,7 +89,7 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 }
 
 // Unlock removes the locks that a killed git of the run has left in a linked worktree. No process of the run may be alive.
-func (t *Tree) Unlock(ctx context.Context) { leftover.Unlock(ctx, t.record().GitDir, t.Spec().Run) }
+func (t *Tree) Unlock(ctx context.Context) { traces.Unlock(ctx, t.record().GitDir, t.Spec().Run) }
 
 func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	if err := t.checkGitFiles(); err != nil {

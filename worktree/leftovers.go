@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
@@ -37,7 +38,7 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 		for path, why := range broken.Records {
 			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
 			known[filepath.Join(r.records.Entries, name)] = true
-			l := Leftover{Kind: leftover.Record, Where: path, Detail: why.Error(), Key: leftover.KeyOf(name)}
+			l := Leftover{Kind: leftover.Record, Where: path, Detail: why.Error(), Key: traces.KeyOf(name)}
 			if _, garbled := errors.AsType[*record.GarbledError](why); garbled && !errors.Is(why, ErrVersion) {
 				l.Safe = true
 				l.Remove = func(ctx context.Context) (string, error) { return r.setAsideName(ctx, name) }
@@ -52,8 +53,8 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 // TempLeftovers lists the temporary files of dead processes.
 func (r *Repo) TempLeftovers() []Leftover { return r.leftovers(nil).TempFolders() }
 
-func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
-	return leftover.Scope{
+func (r *Repo) leftovers(known map[string]bool) traces.Scope {
+	return traces.Scope{
 		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
 		Refs: []string{refname.Own, r.refNames.Branches}, Old: r.refNames.OldTip, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,
@@ -76,9 +77,9 @@ func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	t := &Tree{repo: r, name: name}
-	if entry := filepath.Join(r.records.Entries, name); leftover.IsOurs(entry) {
+	if entry := filepath.Join(r.records.Entries, name); traces.IsOurs(entry) {
 		t.rec.GitDir = entry
-		if err := r.leftovers(nil).KeepHead(ctx, entry, leftover.KeyOf(name)); err != nil {
+		if err := r.leftovers(nil).KeepHead(ctx, entry, traces.KeyOf(name)); err != nil {
 			return "", err
 		}
 	}

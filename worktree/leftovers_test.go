@@ -15,7 +15,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
@@ -99,7 +100,7 @@ func TestLeftovers(t *testing.T) {
 			other.open(Options{})
 			tree := other.add("k", "r1")
 			f.age(tree.record().GitDir)
-			return leftover.KindOtherState, tree.Dir()
+			return leftover.OtherState, tree.Dir()
 		}},
 		"half made": {leave: func(f *fixture) (leftover.Kind, string) {
 			f.write(f.dir, ".git/worktrees/k-1/locked", "ralph run r1\n")
@@ -111,14 +112,14 @@ func TestLeftovers(t *testing.T) {
 		"temporary files": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			dead := f.repo.self
 			dead.PID = 1 << 30
-			dir := leftover.TempDir(f.state, dead)
+			dir := traces.TempDir(f.state, dead)
 			f.write(dir, "record-1", "x")
 			return leftover.Temp, dir
 		}},
 		"temporary files of another machine": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			other := f.repo.self
 			other.Host = "other"
-			dir := leftover.TempDir(f.state, other)
+			dir := traces.TempDir(f.state, other)
 			f.write(dir, "record-1", "x")
 			f.age(filepath.Join(dir, "record-1"))
 			f.age(dir)
@@ -231,7 +232,7 @@ func TestEmptyFoldersOfEndedProcesses(t *testing.T) {
 	ended, used, other := f.repo.self, f.repo.self, f.repo.self
 	ended.PID, used.PID, other.Host = 1<<30, 1<<30+1, "other"
 	for p, files := range map[*claim.Process]string{&ended: "", &used: "/layer-1", &other: ""} {
-		if err := os.MkdirAll(leftover.TempDir(f.state, *p)+files, 0o700); err != nil {
+		if err := os.MkdirAll(traces.TempDir(f.state, *p)+files, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +240,7 @@ func TestEmptyFoldersOfEndedProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p, want := range map[*claim.Process]bool{&ended: false, &used: true, &other: true, &f.repo.self: true} {
-		if _, err := os.Stat(leftover.TempDir(f.state, *p)); err == nil != want {
+		if _, err := os.Stat(traces.TempDir(f.state, *p)); err == nil != want {
 			t.Errorf("folder of process %d on %s: %v", p.PID, p.Host, err)
 		}
 	}
@@ -252,7 +253,7 @@ func TestTemporaryFilesInUse(t *testing.T) {
 	f := newFixture(t)
 	other := f.repo.self
 	other.Host = "other"
-	dir := leftover.TempDir(f.state, other)
+	dir := traces.TempDir(f.state, other)
 	f.write(dir, "layer-1/file", "x")
 	f.age(dir)
 	f.age(filepath.Join(f.state, "tmp", "other"))

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
@@ -106,7 +106,7 @@ func (t *Tree) newKeptDir() string { return t.repo.statePath("kept", t.name+"-"+
 
 // moveAside moves files and private repository to a folder. The files are last: without them, the tree counts as removed.
 func (t *Tree) moveAside(to string) error {
-	if err := leftover.MoveAside(to, [2]string{"given", t.givenDir()}, [2]string{"repository", t.privateDir()}, [2]string{"files", t.Dir()}); err != nil {
+	if err := traces.MoveAside(to, [2]string{"given", t.givenDir()}, [2]string{"repository", t.privateDir()}, [2]string{"files", t.Dir()}); err != nil {
 		return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
 	}
 	return t.discard()

@@ -14,9 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
 	"github.com/ralph-pool/ralph/worktree/internal/remote"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/internal/trash"
 	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -82,7 +82,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	folders := []string{"locks"}
 	for _, f := range []string{"worktrees", "repos", "history", "given", "trash"} {
-		folders = append(folders, filepath.Join(namespaceDir(o.Namespace), f))
+		folders = append(folders, filepath.Join(statedir.Namespace(o.Namespace), f))
 	}
 	if o.StateDir, err = statedir.Open(ctx, o.StateDir, p, folders...); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
 	}
-	if r.tempDir, err = leftover.MakeTempDir(r.statePath("."), r.self); err != nil {
+	if r.tempDir, err = traces.MakeTempDir(r.statePath("."), r.self); err != nil {
 		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
 	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}
@@ -128,19 +128,12 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	return r, nil
 }
 
-func namespaceDir(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return filepath.Join("namespaces", namespace)
-}
-
 // statePath returns a path below the state folder. All namespaces share the locks, because they share the repository.
 func (r *Repo) statePath(elem ...string) string {
 	if elem[0] == "locks" {
 		return filepath.Join(r.opts.StateDir, filepath.Join(elem...))
 	}
-	return filepath.Join(r.opts.StateDir, namespaceDir(r.opts.Namespace), filepath.Join(elem...))
+	return filepath.Join(r.opts.StateDir, statedir.Namespace(r.opts.Namespace), filepath.Join(elem...))
 }
 
 // StateDir returns ralph's folder for this repository, with symbolic links resolved. All namespaces share it.

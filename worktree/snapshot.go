@@ -15,10 +15,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/internal/index"
-	"github.com/ralph-pool/ralph/worktree/internal/leftover"
 	"github.com/ralph-pool/ralph/worktree/internal/link"
 	"github.com/ralph-pool/ralph/worktree/internal/private"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/traces"
 )
 
 // readLinked finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
@@ -40,7 +40,7 @@ func (t *Tree) readLinked(ctx context.Context) (foundWork, error) {
 	}
 	if head == "" {
 		var err error
-		if head, err = leftover.FindHead(ctx, t.git(), t.record().GitDir); err != nil {
+		if head, err = traces.FindHead(ctx, t.git(), t.record().GitDir); err != nil {
 			return foundWork{}, cmp.Or(noFolder, err)
 		}
 		if head == "" {

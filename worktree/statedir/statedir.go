@@ -70,6 +70,14 @@ func Find(ctx context.Context, root string, p git.Location) (string, error) {
 	return self.state, self.save()
 }
 
+// Namespace returns the path of a namespace's folders, relative to the state folder; empty: they are in it.
+func Namespace(name string) string {
+	if name == "" {
+		return ""
+	}
+	return filepath.Join("namespaces", name)
+}
+
 // Open makes a state folder for the repository, with subfolders, and returns its path with links resolved, as git prints
 // it. It refuses a folder that belongs to another repository: the two would end each other's runs. It refuses a folder
 // in the checkout with ErrInCheckout, unless git ignores it.

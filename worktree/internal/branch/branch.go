@@ -11,21 +11,9 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
-
-// Branch describes the branch and the saved changes of one key.
-type Branch struct {
-	Key         string
-	Name        string // short branch name; empty if only saved commits are left
-	ContainedIn string // if Name is empty: another branch that contains the saved commits
-	Tip         string // tip of the branch, or the last imported commit
-	Ahead       int    // number of commits that the base lacks
-	Merged      bool   // the base has all changes of the branch, as the same or as other commits
-	WIP         string
-	Stale       bool   // WIP was saved before the branch's latest commits
-	Tree        string // path of the key's worktree, if one exists
-}
 
 // Tip returns the tip of a key's branch. If there is none, or if it was left behind because it was checked out, Tip returns the
 // last imported commit. The refs include the branch, the work ref and the old tips.
@@ -48,7 +36,7 @@ type Lister struct {
 
 // List lists branches and saved changes by key, compared with the commit base. It calls trees after reading the refs, so
 // that a branch in the making is not listed without its worktree.
-func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]Branch, error) {
+func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]leftover.Branch, error) {
 	all, err := l.all(ctx, trees)
 	if err == nil {
 		err = l.countAhead(ctx, base, all)
@@ -65,15 +53,15 @@ func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]B
 }
 
 // all collects the branches by key from refs and worktrees.
-func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) {
+func (l Lister) all(ctx context.Context, trees func() []Tree) ([]leftover.Branch, error) {
 	refs, err := l.Git.Refs(ctx, l.Names.Branches, l.Names.Works(), l.Names.WIPs(), l.Names.AllOlds())
 	if err != nil {
 		return nil, err
 	}
-	byKey := map[string]*Branch{}
-	of := func(key string) *Branch {
+	byKey := map[string]*leftover.Branch{}
+	of := func(key string) *leftover.Branch {
 		if byKey[key] == nil {
-			byKey[key] = &Branch{Key: key}
+			byKey[key] = &leftover.Branch{Key: key}
 		}
 		return byKey[key]
 	}
@@ -97,7 +85,7 @@ func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) 
 			b.Name = t.Branch
 		}
 	}
-	all := make([]Branch, 0, len(byKey))
+	all := make([]leftover.Branch, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		all = append(all, *byKey[key])
 	}
@@ -105,7 +93,7 @@ func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) 
 }
 
 // countAhead fills in Ahead for all branches at once: a single walk lists the commits that base lacks, with their parents.
-func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) error {
+func (l Lister) countAhead(ctx context.Context, base string, branches []leftover.Branch) error {
 	var in strings.Builder
 	for _, b := range branches {
 		if b.Tip != "" {
@@ -142,7 +130,7 @@ func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) 
 }
 
 // placeSaved fills in ContainedIn and Stale.
-func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
+func (l Lister) placeSaved(ctx context.Context, b *leftover.Branch) error {
 	if b.Name == "" && b.Tip != "" && !b.Merged {
 		out, err := l.Git.Output(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
 		if err != nil {

@@ -1,4 +1,4 @@
-package leftover
+package traces
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
 // DropBroken removes broken refs, so that their key can be worked; nobody may be working it now. A name with a slash at the
@@ -34,7 +35,7 @@ func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 
 // brokenRefs lists those of the refs that point to no commit, or to a commit with missing objects. Git fails at such a ref,
 // also for the user.
-func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, error) {
+func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]leftover.Leftover, error) {
 	refs, err := s.Git.Refs(ctx, names...)
 	if err != nil || len(refs) == 0 {
 		return nil, err
@@ -43,7 +44,7 @@ func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, err
 	if err != nil {
 		return nil, err
 	}
-	var all []Leftover
+	var all []leftover.Leftover
 	var present []string
 	for _, ref := range slices.Sorted(maps.Keys(refs)) {
 		if at := refs[ref]; commits[at] == "" {
@@ -82,7 +83,7 @@ func (s Scope) checkConnected(ctx context.Context, at map[string]string, refs ..
 
 // garbledRefs lists ref files without a valid object name, for example empty ones after a power loss. A name that ends in a slash means
 // all refs below it.
-func (s Scope) garbledRefs(names ...string) (all []Leftover) {
+func (s Scope) garbledRefs(names ...string) (all []leftover.Leftover) {
 	for _, name := range names {
 		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -97,8 +98,8 @@ func (s Scope) garbledRefs(names ...string) (all []Leftover) {
 				if err != nil {
 					return err
 				}
-				all = append(all, Leftover{
-					Kind:   Ref,
+				all = append(all, leftover.Leftover{
+					Kind:   leftover.Ref,
 					Where:  path,
 					Detail: "it does not contain the name of a commit",
 					Key:    s.keyOf(filepath.ToSlash(ref)),
@@ -112,8 +113,8 @@ func (s Scope) garbledRefs(names ...string) (all []Leftover) {
 	return all
 }
 
-func (s Scope) brokenRef(ref, at, why string) Leftover {
-	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: s.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
+func (s Scope) brokenRef(ref, at, why string) leftover.Leftover {
+	return leftover.Leftover{Kind: leftover.Ref, Where: ref, Detail: why, Key: s.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
 		err := s.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
 		if path := filepath.Join(s.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {
 			err = os.Remove(path) // an older git reads the commit first, and fails

@@ -1,4 +1,4 @@
-package leftover
+package traces
 
 import (
 	"crypto/rand"
@@ -10,28 +10,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 )
-
-// ErrUnsaved means that removing would destroy commits or changes that are not imported.
-var ErrUnsaved = errors.New("not imported")
-
-// SetAsideError reports the new place of a worktree's files, because its work cannot be imported. It is an [ErrUnsaved].
-type SetAsideError struct {
-	Cause      string // error of the last import
-	Dir        string // folder with the files; ralph never deletes it
-	BaseCommit string // commit from which the files in Dir differ; empty: Dir has all files
-}
-
-func (e *SetAsideError) Error() string { return ErrUnsaved.Error() + ": " + e.Cause + "; " + e.Files() }
-
-func (e *SetAsideError) Unwrap() error { return ErrUnsaved }
-
-// Files describes the place of the files, for people.
-func (e *SetAsideError) Files() string {
-	if e.BaseCommit != "" {
-		return "its files that differ from " + e.BaseCommit + " are in " + e.Dir
-	}
-	return "its files are in " + e.Dir
-}
 
 // MoveAside moves folders, pairs of a new name and the path, into a new folder, one after the other. It renames .git entries,
 // so that git finds no repository there: a git command in it would run programs that the agent has configured.

@@ -1,4 +1,4 @@
-package leftover
+package traces
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
 // tempAge is the age at which temporary files are removed whose process cannot be checked: it is on another machine, or in
@@ -36,13 +37,13 @@ func MakeTempDir(state string, p claim.Process) (string, error) {
 
 // TempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
 // machines that this process is alive.
-func (s Scope) TempFolders() (all []Leftover) {
+func (s Scope) TempFolders() (all []leftover.Leftover) {
 	root := filepath.Join(s.State, "tmp")
 	own, now := TempDir(s.State, s.Self), time.Now()
 	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is missing
 	addUnlessEmpty := func(path string) {
 		if os.Remove(path) != nil { // not empty, as most are
-			all = append(all, Leftover{Kind: Temp, Where: path, Safe: true, Remove: removeFunc(path)})
+			all = append(all, leftover.Leftover{Kind: leftover.Temp, Where: path, Safe: true, Remove: removeFunc(path)})
 		}
 	}
 	for _, host := range entryNames(root) {
@@ -84,14 +85,14 @@ func isOldTemp(path string) bool {
 }
 
 // removedFolders lists the folders of removed worktrees that still exist. Every start begins to delete them.
-func (s Scope) removedFolders() (all []Leftover) {
+func (s Scope) removedFolders() (all []leftover.Leftover) {
 	root, detail := filepath.Join(s.State, "trash"), ""
 	if s.Bin.Freeing() {
 		detail = "it is being deleted"
 	}
 	for _, name := range entryNames(root) {
 		path := filepath.Join(root, name)
-		all = append(all, Leftover{Kind: Trash, Where: path, Detail: detail, Safe: true, Remove: removeFunc(path)})
+		all = append(all, leftover.Leftover{Kind: leftover.Trash, Where: path, Detail: detail, Safe: true, Remove: removeFunc(path)})
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package leftover
+package traces
 
 import (
 	"context"
@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
 // strays lists folders of worktrees without a record. Records are written before the folders are made, and deleted after
 // them.
-func (s Scope) strays() (all []Leftover) {
+func (s Scope) strays() (all []leftover.Leftover) {
 	var seen []string
 	for _, kind := range []string{"worktrees", "repos", "given"} {
 		for _, name := range entryNames(filepath.Join(s.State, kind)) {
@@ -21,8 +23,8 @@ func (s Scope) strays() (all []Leftover) {
 				continue
 			}
 			seen = append(seen, name)
-			all = append(all, Leftover{
-				Kind:  Stray,
+			all = append(all, leftover.Leftover{
+				Kind:  leftover.Stray,
 				Where: path,
 				Key:   KeyOf(name),
 				Safe:  true,

@@ -1,7 +1,7 @@
-// Package leftover finds traces of killed processes, lost folders and damaged objects in a repository and in its state
+// Package traces finds traces of killed processes, lost folders and damaged objects in a repository and in its state
 // folder, and removes them. Its caller is package worktree. It is safe for concurrent use, by goroutines and by several
 // ralph processes on one repository.
-package leftover
+package traces
 
 import (
 	"context"
@@ -19,33 +19,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/internal/trash"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 )
-
-// Kind is a kind of leftover, as text for people.
-type Kind string
-
-const (
-	Lock           Kind = "stale ref lock"                            // on one of ralph's refs, from a killed git
-	Ref            Kind = "broken ref"                                // one of ralph's refs points to no commit, or to one with missing objects
-	Checkout       Kind = "worktree entry without a folder"           // git refuses to check out its branch elsewhere
-	KindOtherState Kind = "worktree of another state folder"          // its branch cannot be checked out here
-	Record         Kind = "unreadable worktree record"                // its worktree is unknown
-	Stray          Kind = "worktree without a record"                 // the record was lost, and the run's files are left
-	Temp           Kind = "temporary files of an ended ralph process" // in the state folder
-	Trash          Kind = "removed worktree not yet deleted"          // it is being deleted, or a part of it could not be deleted
-)
-
-// Leftover is one thing that was left.
-type Leftover struct {
-	Kind   Kind
-	Where  string // a path, or the name of a ref
-	Detail string // details for people; may be empty
-	Key    string // its key: it must not be removed while that is being worked; empty: none
-	Safe   bool   // removing it loses nothing
-	// Remove removes it or sets it aside. The returned text, which may be empty, says what happened. Nil: a person has to
-	// decide.
-	Remove func(ctx context.Context) (string, error)
-}
 
 // Scope says where to search.
 type Scope struct {
@@ -71,7 +46,7 @@ type Scope struct {
 
 // Find lists leftovers. With thorough, it also reads the objects of ralph's refs and lists removed worktrees; without, it
 // has removed worktrees deleted.
-func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
+func (s Scope) Find(ctx context.Context, thorough bool) ([]leftover.Leftover, error) {
 	locks, err := s.staleLocks()
 	all := append(locks, s.garbledRefs(s.Refs...)...)
 	if thorough { // before the entries: git searches all refs for a commit
@@ -88,11 +63,11 @@ func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
 	return all, errors.Join(err, errEntries)
 }
 
-func (s Scope) staleLocks() ([]Leftover, error) {
+func (s Scope) staleLocks() ([]leftover.Leftover, error) {
 	paths, err := s.Git.StaleLocks()
-	var all []Leftover
+	var all []leftover.Leftover
 	for _, path := range paths {
-		all = append(all, Leftover{Kind: Lock, Where: path, Safe: true, Remove: func(context.Context) (string, error) {
+		all = append(all, leftover.Leftover{Kind: leftover.Lock, Where: path, Safe: true, Remove: func(context.Context) (string, error) {
 			if !s.isOld(path) { // another git has the lock by now
 				return "", nil
 			}
@@ -108,7 +83,7 @@ func removeFunc(path string) func(context.Context) (string, error) {
 
 // lostEntries lists ralph's worktree entries without a record. Their folders are gone because the state folder was lost, or
 // are in another state folder. Git refuses to check out their branches, and fails at a half-made entry.
-func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
+func (s Scope) lostEntries(ctx context.Context) ([]leftover.Leftover, error) {
 	unlock, err := s.LockEntries(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +93,7 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var all []Leftover
+	var all []leftover.Leftover
 	for _, d := range dirs {
 		entry := filepath.Join(s.Common, "worktrees", d.Name())
 		if s.Known[entry] || !IsOurs(entry) {
@@ -128,8 +103,8 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 		if _, err := os.Lstat(folder); folder != "" && !errors.Is(err, fs.ErrNotExist) {
 			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.isOld(entry) && !hasLiveRun(ctx, entry) {
 				key := KeyOf(d.Name())
-				all = append(all, Leftover{
-					Kind: KindOtherState, Where: folder, Detail: describeBranch(entry), Key: key,
+				all = append(all, leftover.Leftover{
+					Kind: leftover.OtherState, Where: folder, Detail: describeBranch(entry), Key: key,
 					Remove: func(ctx context.Context) (string, error) {
 						return "its files stay there; git does not list it as a worktree any more", s.RemoveEntry(ctx, entry, key)
 					},
@@ -143,8 +118,8 @@ func (s Scope) lostEntries(ctx context.Context) ([]Leftover, error) {
 			continue
 		}
 		key := KeyOf(d.Name())
-		all = append(all, Leftover{
-			Kind: Checkout, Where: entry, Detail: describeBranch(entry), Key: key, Safe: inThisState, // a folder elsewhere may only be unreachable now
+		all = append(all, leftover.Leftover{
+			Kind: leftover.Checkout, Where: entry, Detail: describeBranch(entry), Key: key, Safe: inThisState, // a folder elsewhere may only be unreachable now
 			Remove: func(ctx context.Context) (string, error) { return "", s.RemoveEntry(ctx, entry, key) },
 		})
 	}
