@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -278,7 +277,7 @@ func TestMergeOfWhatHasPassed(t *testing.T) {
 		"another environment":              {func(f *fixture) { f.Config.Run.Env = []string{"A=b"} }, true},
 		"another host command":             {func(f *fixture) { f.Config.Run.Before = []string{"true"} }, true},
 		"no canary before":                 {func(f *fixture) { f.Config.Run.NoCanary = false }, true},
-		"another canary":                   {func(f *fixture) { f.Config.Run.Canaries = []ecosystem.Canary{{Path: "bad", Content: []byte("x")}} }, true},
+		"another canary":                   {func(f *fixture) { f.Config.Run.Canaries = []config.Canary{{Path: "bad", Content: []byte("x")}} }, true},
 		"another image":                    {func(f *fixture) { f.Config.Run.Sandboxes = imageProvider{f.Config.Run.Sandboxes, "two"} }, true},
 		"a day later": {func(f *fixture) {
 			last(f, func(r *journal.Record) { r.Verified.At = r.Verified.At.Add(-workspace.ResultLife) })

@@ -87,6 +87,15 @@ type Comment struct {
 // HasLabel reports whether the issue has the label, ignoring case.
 func (i Issue) HasLabel(name string) bool { return containsFold(i.Labels, name) }
 
+// StateLabels names the labels that show an issue's state to people.
+type StateLabels struct {
+	NeedsHuman string // default "needs-human"
+	NeedsInfo  string // default "needs-info"
+	InReview   string // default "in-review"
+	Claimed    string // on issues that are being worked; default: none
+	Failed     string // on issues that wait for their next attempt; default: none
+}
+
 // Problem is an error with one issue of a listing. The other issues are listed.
 type Problem struct {
 	Where string // file and line, or URL

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/internal/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/tracker"
@@ -90,7 +89,7 @@ func TestWhyNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &Planner{
-				Run:     config.Config{Labels: decide.Labels{NeedsHuman: "needs-human", NeedsInfo: "needs-info", InReview: "in-review"}},
+				Run:     config.Config{Labels: tracker.StateLabels{NeedsHuman: "needs-human", NeedsInfo: "needs-info", InReview: "in-review"}},
 				Require: []string{"auto"}, Exclude: []string{"wip"},
 			}
 			if test.readOnly {

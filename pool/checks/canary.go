@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -29,7 +30,7 @@ type planting struct {
 	fork        string // the commit from which the branch starts
 	forkPasses  bool   // fork is known to pass
 	checkout    workspace.Checkout
-	ownCanaries []ecosystem.Canary
+	ownCanaries []config.Canary
 	say         func(string)
 	files       []diff.File         // changed by the commits
 	again       workspace.GateRerun // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
@@ -42,7 +43,9 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	if err != nil {
 		return err
 	}
-	canaries = append(slices.Clip(p.ownCanaries), canaries...)
+	for i, c := range p.ownCanaries {
+		canaries = slices.Insert(canaries, i, ecosystem.Canary{Ecosystem: "own", Path: c.Path, Content: c.Content})
+	}
 	p.announce(canaries)
 	announced := false
 	for _, c := range canaries {

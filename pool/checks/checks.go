@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -46,7 +47,7 @@ type Examination struct {
 	Green    string             // a commit that is known to pass, perhaps the base; may be empty
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
-	Own      []ecosystem.Canary // the user's canaries
+	Own      []config.Canary    // the user's canaries
 	Notify   func(string)       // called before each further run of the gate, with the reason
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/internal/decide"
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -98,7 +99,7 @@ func (t *Taker) FinishReport(ctx context.Context, key string, claim *worktree.Cl
 		return false, err
 	}
 	failed := report.WritePending(ctx, t.Run.Tracker, key, d, func(c tracker.Change) tracker.Change {
-		return t.Run.Labels.Own(c, t.Require, t.Run.Publish == journal.PublishMerge)
+		return decide.Own(t.Run.Labels, c, t.Require, t.Run.Publish == journal.PublishMerge)
 	})
 	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
 		return false, failed

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ralph-pool/ralph/pool/internal/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -20,7 +19,7 @@ type Backlog struct {
 	Tracker tracker.Tracker
 	Store   journal.Store
 	Pool    string // namespace in the store
-	Labels  decide.Labels
+	Labels  tracker.StateLabels
 	Claims  func(ctx context.Context) (map[string]worktree.ClaimState, error)
 	Keys    []string // the only issues to look at; empty: all
 	PickUp  string   // the pick-up label: a person has set it again to have more done

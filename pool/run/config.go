@@ -17,8 +17,6 @@ import (
 type (
 	// Config configures runs; see package config.
 	Config = config.Config
-	// Labels names the labels that show an issue's state to people.
-	Labels = config.Labels
 	// GateOn is the place where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
 	// Reviewer configures the second agent.

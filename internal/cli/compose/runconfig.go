@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
@@ -113,8 +114,8 @@ func Caps(c config.Config) ledger.Caps {
 }
 
 // StateLabels returns the labels that show an issue's state.
-func (p *Parts) StateLabels() run.Labels {
-	return run.Labels{
+func (p *Parts) StateLabels() tracker.StateLabels {
+	return tracker.StateLabels{
 		NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel, Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/internal/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -69,8 +69,8 @@ type Merger struct {
 	Baselines *workspace.Baselines
 	Policy    publish.Policy
 	Checks    journal.Checks
-	Canaries  []ecosystem.Canary // may be nil
-	Run       string             // id of the checks' folders and processes
+	Canaries  []config.Canary // may be nil
+	Run       string          // id of the checks' folders and processes
 	Notify    func(text string)
 	Asked     context.Context // its end asks the checks to end
 

@@ -7,18 +7,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Labels names the labels that show an issue's state to people.
-type Labels struct {
-	NeedsHuman string // default "needs-human"
-	NeedsInfo  string // default "needs-info"
-	InReview   string // default "in-review"
-	Claimed    string // on issues that are being worked; default: none
-	Failed     string // on issues that wait for their next attempt; default: none
-}
-
 // Change returns the change of the issue's labels and state at the end of a run. The first required label is the pick-up label;
 // success removes it.
-func Change(l Labels, rec journal.Record) (c tracker.Change) {
+func Change(l tracker.StateLabels, rec journal.Record) (c tracker.Change) {
 	v := rec.Verdict
 	switch {
 	case v.Outcome == journal.Succeeded:
@@ -57,7 +48,7 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 
 // Own returns the part of a change that ralph itself may make at the end of a run: it sets only ralph's own labels and reopens
 // nothing. require has the labels of issues to work; merges means that runs may merge.
-func (l Labels) Own(c tracker.Change, require []string, merges bool) tracker.Change {
+func Own(l tracker.StateLabels, c tracker.Change, require []string, merges bool) tracker.Change {
 	sets := []string{l.NeedsHuman, l.NeedsInfo, l.InReview, l.Failed}
 	takes := append(append(slices.Clone(sets), l.Claimed), require...)
 	return tracker.Change{AddLabels: intersect(c.AddLabels, sets), RemoveLabels: intersect(c.RemoveLabels, takes), Close: c.Close && merges}
@@ -70,7 +61,7 @@ func intersect(labels, list []string) []string {
 
 // StillFit returns a function that returns why an issue that is being worked no longer qualifies. The issue of a follow-up has no
 // pick-up label. The label needs-human ends the run only if it was set after the run's start.
-func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) tracker.Unfit {
+func StillFit(l tracker.StateLabels, exclude []string, r journal.Record) func(tracker.Issue) tracker.Unfit {
 	return func(i tracker.Issue) tracker.Unfit {
 		switch {
 		case i.Open && i.HasLabel(l.NeedsHuman) && !r.HandedOver:
@@ -88,7 +79,7 @@ func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) 
 }
 
 // Unfit returns the reason in the issue itself why it is not worked; nil: there is none.
-func Unfit(l Labels, require, exclude []string, i tracker.Issue) *journal.Skip {
+func Unfit(l tracker.StateLabels, require, exclude []string, i tracker.Issue) *journal.Skip {
 	why := i.Unfit(require, exclude)
 	switch {
 	case why.Code == "":

@@ -468,15 +468,15 @@ func TestDelay(t *testing.T) {
 // A change that somebody else may have written sets only ralph's labels, and removes only those and the required ones.
 func TestOwnChange(t *testing.T) {
 	t.Parallel()
-	l := Labels{NeedsHuman: "human", NeedsInfo: "info", InReview: "review", Claimed: "claimed"}
+	l := tracker.StateLabels{NeedsHuman: "human", NeedsInfo: "info", InReview: "review", Claimed: "claimed"}
 	c := tracker.Change{
 		AddLabels: []string{"admin", "human", "", "claimed", "no-human"}, RemoveLabels: []string{"admin", "claimed", "no-human", ""}, Close: true, Reopen: true,
 	}
 	want := tracker.Change{AddLabels: []string{"human"}, RemoveLabels: []string{"claimed", "no-human"}}
-	if diff := cmp.Diff(want, l.Own(c, []string{"no-human"}, false)); diff != "" {
+	if diff := cmp.Diff(want, Own(l, c, []string{"no-human"}, false)); diff != "" {
 		t.Error(diff)
 	}
-	if !l.Own(c, nil, true).Close {
+	if !Own(l, c, nil, true).Close {
 		t.Error("a run that may merge closes nothing")
 	}
 }

@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/internal/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/proof"
@@ -84,7 +82,7 @@ type Config struct {
 	Secrets       *redact.Secrets   // values to redact; default: only those of the agent
 
 	Hints          report.Hints // commands that reports may name
-	Labels         Labels
+	Labels         tracker.StateLabels
 	Review         Reviewer       // reviews commits that have passed the gate; default: no review
 	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none
 	ClaimTTL       time.Duration  // at most [claim.MaxTTL]; default 10 min; renewed at a third
@@ -118,15 +116,11 @@ const (
 	GateOnWorktree GateOn = "worktree"
 )
 
-// Canary is a file that makes sound checks fail when it is added to a checkout. Set these two fields; the others belong to ralph
-// and may change:
-//
-//	Path    string // slash-separated, from the root of the repository
-//	Content []byte
-type Canary = ecosystem.Canary
-
-// Labels names the labels that show an issue's state to people.
-type Labels = decide.Labels
+// Canary is a file that makes sound checks fail when it is added to a checkout.
+type Canary struct {
+	Path    string // slash-separated, from the root of the repository
+	Content []byte
+}
 
 // WithDefaults returns the configuration with its defaults filled in.
 func (c Config) WithDefaults() Config {

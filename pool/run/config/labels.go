@@ -13,7 +13,7 @@ import (
 // CheckLabels returns an error if one label would have two meanings. For example, if the label of finished issues were also a
 // pick-up label, each sweep would work a finished issue again. require and exclude are those of the pool. CheckLabels fills in
 // defaults.
-func CheckLabels(l Labels, require, exclude []string) error {
+func CheckLabels(l tracker.StateLabels, require, exclude []string) error {
 	l = withDefaults(l)
 	var errs []error
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -55,7 +55,7 @@ func CheckLabels(l Labels, require, exclude []string) error {
 	return errors.Join(errs...)
 }
 
-func withDefaults(l Labels) Labels {
+func withDefaults(l tracker.StateLabels) tracker.StateLabels {
 	l.NeedsHuman, l.NeedsInfo = cmp.Or(l.NeedsHuman, "needs-human"), cmp.Or(l.NeedsInfo, "needs-info")
 	l.InReview = cmp.Or(l.InReview, "in-review")
 	return l

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // If one label had two meanings, an issue would be worked forever, or never again.
@@ -11,21 +12,21 @@ func TestCheckLabels(t *testing.T) {
 	t.Parallel()
 	pick := []string{"no-human", "bug"}
 	for name, c := range map[string]struct {
-		labels           config.Labels
+		labels           tracker.StateLabels
 		require, exclude []string
 		want             string
 	}{
 		"defaults":                {require: pick},
-		"all of them":             {labels: config.Labels{Claimed: "claimed", Failed: "failed"}, require: pick, exclude: []string{"wip", "needs-info", "in-review"}},
-		"in review is picked up":  {labels: config.Labels{InReview: "No-Human "}, require: pick, want: `Labels.InReview is "No-Human ", which is also in Require; choose another`},
+		"all of them":             {labels: tracker.StateLabels{Claimed: "claimed", Failed: "failed"}, require: pick, exclude: []string{"wip", "needs-info", "in-review"}},
+		"in review is picked up":  {labels: tracker.StateLabels{InReview: "No-Human "}, require: pick, want: `Labels.InReview is "No-Human ", which is also in Require; choose another`},
 		"a default is picked up":  {require: []string{"in-review"}, want: `Labels.InReview is "in-review", which is also in Require; choose another`},
-		"claimed is picked up":    {labels: config.Labels{Claimed: "bug"}, require: pick, want: `Labels.Claimed is "bug", which is also in Require; choose another`},
-		"a question is a failure": {labels: config.Labels{NeedsInfo: "x", NeedsHuman: "X"}, require: pick, want: `Labels.NeedsInfo and Labels.NeedsHuman are both "x"; choose another`},
-		"another's default":       {labels: config.Labels{Failed: "In-Review"}, require: pick, want: `Labels.Failed and Labels.InReview are both "In-Review"; choose another`},
-		"claimed is excluded":     {labels: config.Labels{Claimed: "busy"}, require: pick, exclude: []string{"Busy"}, want: `Labels.Claimed is "busy", which is also in Exclude; choose another`},
-		"failed is excluded":      {labels: config.Labels{Failed: "again"}, require: pick, exclude: []string{"again"}, want: `Labels.Failed is "again", which is also in Exclude; choose another`},
+		"claimed is picked up":    {labels: tracker.StateLabels{Claimed: "bug"}, require: pick, want: `Labels.Claimed is "bug", which is also in Require; choose another`},
+		"a question is a failure": {labels: tracker.StateLabels{NeedsInfo: "x", NeedsHuman: "X"}, require: pick, want: `Labels.NeedsInfo and Labels.NeedsHuman are both "x"; choose another`},
+		"another's default":       {labels: tracker.StateLabels{Failed: "In-Review"}, require: pick, want: `Labels.Failed and Labels.InReview are both "In-Review"; choose another`},
+		"claimed is excluded":     {labels: tracker.StateLabels{Claimed: "busy"}, require: pick, exclude: []string{"Busy"}, want: `Labels.Claimed is "busy", which is also in Exclude; choose another`},
+		"failed is excluded":      {labels: tracker.StateLabels{Failed: "again"}, require: pick, exclude: []string{"again"}, want: `Labels.Failed is "again", which is also in Exclude; choose another`},
 		"all are excluded":        {require: pick, exclude: []string{"wip", "Bug"}, want: `Require and Exclude both have "Bug": no issue would be worked`},
-		"a blank one":             {labels: config.Labels{NeedsHuman: " "}, require: pick, want: `Labels.NeedsHuman is blank`},
+		"a blank one":             {labels: tracker.StateLabels{NeedsHuman: " "}, require: pick, want: `Labels.NeedsHuman is blank`},
 		"no name":                 {require: []string{"no-human", " "}, want: `Require has an empty label`},
 	} {
 		t.Run(name, func(t *testing.T) {
