@@ -69,3 +69,14 @@ func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past Earl
 	}
 	return &journal.Skip{Code: journal.SkipUnapproved, Detail: err.Error()}, nil
 }
+
+// addFinished adds the record of a finished issue.
+func (v view) addFinished(ctx context.Context, key string, d worktree.ClaimRecord) (err error) {
+	last := v.last[key]
+	known := &last
+	if d.Run == "" || last.ID != d.Run { // mostly it is the latest run, which has been read together with those of other issues
+		known, err = journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Pool, d.Run)
+	}
+	v.finished[key], v.reportedHere[key] = d, known != nil && !known.Elsewhere
+	return err
+}

@@ -259,13 +259,6 @@ func (v view) load(ctx context.Context, keys []string) error {
 	return err
 }
 
-// addFinished adds the record of a finished issue.
-func (v view) addFinished(ctx context.Context, key string, d worktree.ClaimRecord) error {
-	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Pool, d.Run)
-	v.finished[key], v.reportedHere[key] = d, known != nil && !known.Elsewhere
-	return err
-}
-
 // needsText reports whether the decision depends on whether the issue's text has changed. A listing may lack parts of the text,
 // such as comments.
 func (v view) needsText(issue tracker.Issue) bool {

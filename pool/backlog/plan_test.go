@@ -157,3 +157,38 @@ func TestWhatWaits(t *testing.T) {
 		t.Errorf("due %s, %v", at, err)
 	}
 }
+
+// TestFinishedReadOnce checks that a finished issue needs no question of its own to the journal if its latest run finished it.
+func TestFinishedReadOnce(t *testing.T) {
+	t.Parallel()
+	store := &asked{}
+	p := &Planner{Run: config.Config{Pool: "pool", Store: store}}
+	for _, tt := range []struct {
+		last journal.Record
+		run  string
+		here bool
+		asks int
+	}{
+		{journal.Record{Run: journal.Run{ID: "1"}}, "1", true, 0},
+		{journal.Record{Run: journal.Run{ID: "1"}, State: journal.State{Elsewhere: true}}, "1", false, 0},
+		{journal.Record{Run: journal.Run{ID: "1"}}, "2", false, 1},
+		{journal.Record{}, "", false, 1},
+	} {
+		v := p.newView(nil)
+		v.last["key"], store.asks = tt.last, 0
+		if err := v.addFinished(t.Context(), "key", worktree.ClaimRecord{Run: tt.run}); err != nil || v.reportedHere["key"] != tt.here || store.asks != tt.asks {
+			t.Errorf("latest run %q, finished by %q: %v, reported here: %v, %d questions", tt.last.ID, tt.run, err, v.reportedHere["key"], store.asks)
+		}
+	}
+}
+
+// asked is a store without records that counts questions.
+type asked struct {
+	journal.Store
+	asks int
+}
+
+func (a *asked) Find(context.Context, journal.Query) ([]journal.Record, error) {
+	a.asks++
+	return nil, nil
+}
