@@ -28,12 +28,13 @@ func processes() ([]process, error) {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	all := make([]process, 0, len(names))
+	buf := make([]byte, statSize)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		p, err := inspect(pid)
+		p, err := inspectInto(pid, buf)
 		if isResourceError(err) {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
@@ -44,10 +45,15 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
+// statSize is enough for a process's stat, because the command in it is short.
+const statSize = 1024
+
 // inspect reads one process. It fails if there is none.
-func inspect(pid int) (process, error) {
-	var buf [1024]byte // large enough: the command in it is short
-	n, err := readFile(procFile(pid, "stat"), buf[:])
+func inspect(pid int) (process, error) { return inspectInto(pid, make([]byte, statSize)) }
+
+// inspectInto is inspect with a buffer that the caller may use again.
+func inspectInto(pid int, buf []byte) (process, error) {
+	n, err := readFile(procFile(pid, "stat"), buf)
 	if err != nil {
 		return process{}, fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -84,7 +90,7 @@ func environment(pid int, buf []byte) (env []byte, unsure bool) {
 // midExec reports whether a process is in the middle of an exec: it has the new memory, but not yet the new environment.
 // The kernel sets the start of the code only after it has copied arguments and environment.
 func midExec(pid int) bool {
-	var buf [1024]byte
+	var buf [statSize]byte
 	n, err := readFile(procFile(pid, "stat"), buf[:])
 	const state, startCode = 3, 26
 	fields := bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n])
