@@ -19,10 +19,10 @@ func Terminal(s string) string {
 	}, s)
 }
 
+var gaps = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ") //nolint:gochecknoglobals // compiled on first use; nothing writes to it
+
 // Line is Terminal for one line: line ends and tabs become spaces.
-func Line(s string) string {
-	return strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(Terminal(s))
-}
+func Line(s string) string { return gaps.Replace(Terminal(s)) }
 
 // Invisible reports whether the character is invisible or changes how a reader sees other characters.
 func Invisible(r rune) bool {

@@ -53,9 +53,11 @@ func UserOrRalph(user git.Config) (i Ident) {
 // String returns "Name <mail@example.com>" as git writes it into a commit, without the characters that git strips.
 func (i Ident) String() string { return stripped(i.Name) + " <" + stripped(i.Email) + ">" }
 
+var unfit = strings.NewReplacer("<", "", ">", "", "\n", "") //nolint:gochecknoglobals // compiled on first use; nothing writes to it
+
 func stripped(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.,:;<>"\'`, r) })
-	return strings.NewReplacer("<", "", ">", "", "\n", "").Replace(s)
+	return unfit.Replace(s)
 }
 
 // IsZero reports whether nothing is asked for.

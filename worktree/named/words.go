@@ -36,6 +36,8 @@ func (n *collector) addCommand(setting, line string, addFolders bool) {
 	}
 }
 
+var quotes = strings.NewReplacer(`"`, "", "'", "", `\`, "") //nolint:gochecknoglobals // compiled on first use; nothing writes to it
+
 // commandWords splits a command into words in two ways: with quotes as parts of words, and with quotes as separators.
 func commandWords(line string) [][]string {
 	for _, top := range []string{
@@ -45,7 +47,7 @@ func commandWords(line string) [][]string {
 		line = strings.ReplaceAll(line, top, ".")
 	}
 	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>()=!$", r) }
-	return [][]string{strings.FieldsFunc(strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line), split), strings.FieldsFunc(line, split)}
+	return [][]string{strings.FieldsFunc(quotes.Replace(line), split), strings.FieldsFunc(line, split)}
 }
 
 // folders returns the folders in which a command may look for a file.

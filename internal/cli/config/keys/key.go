@@ -125,7 +125,7 @@ func (k Key) Env() string {
 }
 
 // Field returns the name of the key's field in Config, in lower case.
-func (k Key) Field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
+func (k Key) Field() string { return strings.ReplaceAll(strings.ReplaceAll(k.Name, "-", ""), ".", "") }
 
 // List reports whether the value is a []string.
 func (k Key) List() bool {
