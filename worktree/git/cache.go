@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/worktree/git/internal/seen"
 	"github.com/ralph-pool/ralph/worktree/internal/reuse"
 )
 
@@ -19,6 +20,15 @@ type cache struct {
 	mu      sync.Mutex
 	configs map[string]*cachedConfig // by repository and environment
 	lists   map[string]string        // file lists of commits; see Files
+	refs    seen.Files               // files of refs
+}
+
+// seenRefs returns the files of refs that earlier calls have read; nil without a cache.
+func (k *cache) seenRefs() *seen.Files {
+	if k == nil {
+		return nil
+	}
+	return &k.refs
 }
 
 // cachedConfig is a cached configuration.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/worktree/git/internal/seen"
 )
 
 // packedLimit is the size from which packed-refs is left to git, which searches a large file faster.
@@ -20,7 +22,8 @@ const packedLimit = 1 << 20
 // refFiles reads refs from the repository's files, because starting a process would take most of the time. In plain cases
 // its answer is exactly git's. It leaves other cases to git.
 type refFiles struct {
-	common string // common git directory of the repository; empty: every case is left to git
+	common string      // common git directory of the repository; empty: every case is left to git
+	seen   *seen.Files // files read earlier; nil: each is read
 }
 
 // hasPlainFiles reports whether refs are files with exact names.
@@ -38,7 +41,7 @@ func (f refFiles) hasPlainFiles() bool {
 }
 
 // PlainRefs reports whether the pinned repository stores refs as files with exact names.
-func (g Runner) PlainRefs() bool { return refFiles{g.common}.hasPlainFiles() }
+func (g Runner) PlainRefs() bool { return refFiles{common: g.common}.hasPlainFiles() }
 
 // read reads refs by their full names; a name with a slash at the end stands for all refs below it. ok is false if git has
 // to be asked.
@@ -132,12 +135,12 @@ func (f refFiles) addLoose(name string, refs map[string]string) (found, known bo
 		}
 		return false, err == nil || isAbsent(err)
 	}
-	content, _, err := ReadRegular(path)
+	content, err := f.seen.Read(path, ReadRegular)
 	if err != nil {
 		info, errStat := os.Lstat(path)
 		return false, isAbsent(err) || errStat == nil && info.IsDir()
 	}
-	at, whole := strings.CutSuffix(string(content), "\n")
+	at, whole := strings.CutSuffix(content, "\n")
 	refs[name] = at
 	return true, whole && (IsObject(at) || strings.HasPrefix(at, symbolicPrefix))
 }

@@ -49,4 +49,4 @@ func (r *repo) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (r *repo) files() refFiles { return refFiles{filepath.Join(r.dir, ".git")} }
+func (r *repo) files() refFiles { return refFiles{common: filepath.Join(r.dir, ".git")} }

@@ -22,7 +22,7 @@ type Edit struct {
 // Refs reads refs by their full names. A name with a slash at the end stands for all refs below it; no names stand for all
 // refs. The map lacks refs that do not exist.
 func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, error) {
-	if refs, ok := (refFiles{g.common}).read(names); ok && ctx.Err() == nil {
+	if refs, ok := (refFiles{common: g.common}).read(names); ok && ctx.Err() == nil {
 		return refs, nil
 	}
 	return g.listRefs(ctx, names...)
@@ -31,7 +31,7 @@ func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, e
 // RefsExcept reads all refs except those below a folder of refs, such as "refs/notes/".
 func (g Runner) RefsExcept(ctx context.Context, folder string) (map[string]string, error) {
 	linked := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has its own refs
-	if refs, ok := (refFiles{g.common}).readExcept(folder); ok && !linked && ctx.Err() == nil {
+	if refs, ok := (refFiles{g.common, g.cache.seenRefs()}).readExcept(folder); ok && !linked && ctx.Err() == nil {
 		return refs, nil
 	}
 	refs, err := g.listRefs(ctx)
@@ -66,7 +66,7 @@ func (g Runner) RefTime(ref string) time.Time {
 // Head returns the full name of the branch that HEAD of a git directory points to. If HEAD is detached, the error is an
 // [*Error] with exit status 1.
 func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
-	if ref, ok := (refFiles{g.common}).readHead(gitDir); ok && ctx.Err() == nil {
+	if ref, ok := (refFiles{common: g.common}).readHead(gitDir); ok && ctx.Err() == nil {
 		return ref, nil
 	}
 	return g.With("GIT_DIR="+gitDir).Output(ctx, "symbolic-ref", "--quiet", "HEAD")
