@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,8 @@ type Store struct {
 	db   *sql.DB
 	look *sql.DB // reads for people, so that these and runs do not wait for each other
 	log  *slog.Logger
+
+	parsed sync.Map // statements of db, by their text
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -244,11 +247,14 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 		ended = r.Ended.UnixNano()
 	}
 	args := []any{r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)}
-	if r.Facts.Metered() == (agents.Usage{}) {
-		_, err = s.db.ExecContext(ctx, saveRun, args...)
-	} else {
+	save, err := s.prepare(ctx, saveRun)
+	switch {
+	case err != nil:
+	case r.Facts.Metered() == (agents.Usage{}):
+		_, err = save.ExecContext(ctx, args...)
+	default:
 		err = s.inTx(ctx, func(tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, saveRun, args...); err != nil {
+			if _, err := tx.StmtContext(ctx, save).ExecContext(ctx, args...); err != nil { //nolint:sqlclosecheck // the transaction closes it
 				return err
 			}
 			_, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Metered(), time.Now())...)
@@ -317,13 +323,13 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.pool = r.pool
 			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run) > (r.started, r.run))`)
 	}
-	from, db := "runs AS r WHERE "+strings.Join(where, " AND "), s.db
+	from, ask := "runs AS r WHERE "+strings.Join(where, " AND "), s.ask
 	if q.Limit > 0 { // the latest are found without reading their records
-		db = s.look
+		ask = s.look.QueryContext
 		from = "runs WHERE rowid IN (SELECT rowid FROM " + from + " ORDER BY started DESC, rowid DESC LIMIT ? OFFSET ?)"
 		args = append(args, q.Limit, q.Skip)
 	}
-	rows, err := db.QueryContext(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
+	rows, err := ask(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
 	if err != nil {
 		return nil, s.failed("read journal", err)
 	}
