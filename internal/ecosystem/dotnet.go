@@ -9,9 +9,10 @@ import (
 
 func dotnet() Ecosystem {
 	return Ecosystem{
-		Name:    "dotnet",
-		Markers: []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj", "global.json"},
-		Tools:   dotnetTools(),
+		Name:     "dotnet",
+		Markers:  []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj", "global.json"},
+		Tools:    dotnetTools(),
+		Checkers: strings.Fields("xunit nunit mstest coverlet stylecop"),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"bin/Debug/", "bin/Release/", "obj/Debug/", "obj/Release/"},
 				Reason: "is a result of a build, which stands for the code"},

@@ -32,6 +32,8 @@ type Ecosystem struct {
 	Inputs []string
 	// Groups assign roles to files. The strongest role that matches counts, and its first match.
 	Groups []Group
+	// Checkers are the names of its test runners and other checks, as their configuration is named after them.
+	Checkers []string
 	// Runners maps programs of gate lines to the files that tell them what to run: npm reads package.json.
 	Runners map[string][]string
 	// Interpreters are programs of gate lines that take a script as argument.

@@ -19,6 +19,7 @@ func golang() Ecosystem {
 		Markers: []string{"go.mod", "go.work"},
 		Tools:   goTools(),
 		Asked:   []string{"GOTOOLCHAIN=local"}, Bare: []string{"GOENV=off"},
+		Checkers: strings.Fields("golangci testcoverage gotestsum staticcheck"),
 		Groups: []Group{
 			{Role: Test, Files: []string{"*_test.go"}, Reason: "holds Go tests"},
 			{Role: TestConfig, Files: []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json",

@@ -9,9 +9,10 @@ import (
 
 func java() Ecosystem {
 	return Ecosystem{
-		Name:    "java",
-		Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.xml"},
-		Tools:   javaTools(),
+		Name:     "java",
+		Markers:  []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.xml"},
+		Tools:    javaTools(),
+		Checkers: strings.Fields("junit testng checkstyle pmd spotbugs detekt ktlint"),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{".gradle/", "target/classes/", "target/test-classes/",
 				"build/classes/", "*.class"},

@@ -18,6 +18,8 @@ func javascript() Ecosystem {
 		Registries: []Registry{{File: ".npmrc", Keys: []string{"registry"}}},
 		Asked:      []string{"NO_UPDATE_NOTIFIER=1"},
 		Bare:       []string{"npm_config_userconfig=/nonexistent/user", "npm_config_globalconfig=/nonexistent/global"},
+		Checkers: strings.Fields("jest vitest mocha karma ava tap cypress playwright wdio jasmine " +
+			"nyc c8 stryker wallaby eslint prettier biome stylelint jshint tslint"),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"node_modules/", ".pnp.cjs", ".pnp.loader.mjs", ".yarn/"},
 				Reason: "is code that tests load in the place of installed packages"},

@@ -8,9 +8,10 @@ import (
 
 func php() Ecosystem {
 	return Ecosystem{
-		Name:    "php",
-		Markers: []string{"composer.json", "phpunit.xml", "phpunit.xml.dist", "artisan"},
-		Tools:   phpTools(),
+		Name:     "php",
+		Markers:  []string{"composer.json", "phpunit.xml", "phpunit.xml.dist", "artisan"},
+		Tools:    phpTools(),
+		Checkers: strings.Fields("phpunit codeception behat phpspec pest infection phpstan psalm phpcs rector pint"),
 		Groups: []Group{
 			{Role: Test, Files: []string{"*Test.php", "*_test.php", "*Cest.php", "*Spec.php"}, Reason: "holds PHP tests"},
 			{Role: Test, Files: []string{"tests/**/*.php", "test/**/*.php", "*.phpt"}, Reason: "belongs to PHP tests"},

@@ -22,7 +22,8 @@ func python() Ecosystem {
 			{File: "pyproject.toml", Section: "tool.poetry.source", Keys: []string{"url"}},
 			{File: "uv.toml", Section: "index", Keys: []string{"url"}},
 		},
-		Inputs: []string{"pyproject.toml", "setup.cfg"},
+		Inputs:   []string{"pyproject.toml", "setup.cfg"},
+		Checkers: strings.Fields("pytest unittest nose nose2 tox nox coverage behave stestr testr mypy ruff flake8 pylint pyright isort bandit"),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{".venv/", "venv/", "site-packages/", "__pycache__/", "*.pyc",
 				"*.pyd", ".tox/", ".nox/", "__pypackages__/"},

@@ -1,12 +1,17 @@
 package ecosystem
 
-import "github.com/ralph-pool/ralph/internal/ecosystem/lex"
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
+)
 
 func ruby() Ecosystem {
 	return Ecosystem{
-		Name:    "ruby",
-		Markers: []string{"Gemfile", "gems.rb", "*.gemspec", "Rakefile"},
-		Tools:   rubyTools(),
+		Name:     "ruby",
+		Markers:  []string{"Gemfile", "gems.rb", "*.gemspec", "Rakefile"},
+		Tools:    rubyTools(),
+		Checkers: strings.Fields("rspec minitest simplecov cucumber rubocop standardrb"),
 		Groups: []Group{
 			{Role: Test, Files: []string{"*_spec.rb", "*_test.rb", "test_*.rb"}, Reason: "holds Ruby tests"},
 			{Role: Test, Files: []string{"spec/**/*.rb", "spec/**/*.yml", "test/**/*.rb", "features/"},

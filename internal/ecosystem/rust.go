@@ -14,6 +14,7 @@ func rust() Ecosystem {
 		Markers:    []string{"Cargo.toml"},
 		Tools:      rustTools(),
 		Registries: []Registry{{File: ".cargo/config.toml", Keys: []string{"index", "registry"}}},
+		Checkers:   strings.Fields("nextest tarpaulin clippy rustfmt"),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"target/debug/", "target/release/", "*.rlib", "*.rmeta"},
 				Reason: "is a result of a build, which stands for the code"},

@@ -50,17 +50,49 @@ func roles(gate []string) func(file string) (ecosystem.Role, string) {
 		if module, ok := shadowed(file, all); ok && best.Role <= ecosystem.Environment {
 			return ecosystem.Environment, "takes the place of the module " + module
 		}
+		if best.Role == ecosystem.None && configures(file, all) {
+			return ecosystem.TestConfig, "is named like the configuration of a check"
+		}
 		return best.Role, best.Reason
+	}
+}
+
+// configures reports whether a file is the hidden form of a known configuration of checks, or the plain form of a hidden one, or stands
+// in the top folder and has the name of a check in its own. Later versions of tools read files that no list has.
+func configures(file string, all []ecosystem.Ecosystem) bool {
+	folder, base := path.Split(file)
+	other, hidden := strings.CutPrefix(base, ".")
+	if !hidden {
+		other = "." + base
+	}
+	words := strings.FieldsFunc(strings.ToLower(base), func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' })
+	for _, e := range all {
+		if slices.ContainsFunc(e.Groups, func(g ecosystem.Group) bool {
+			return g.Role == ecosystem.TestConfig && match.Any(g.Files, folder+other)
+		}) {
+			return true
+		}
+		if folder == "" && !ecosystem.IsSource(file) && !match.Any(documents(), file) && slices.ContainsFunc(words, func(word string) bool {
+			return slices.Contains(e.Checkers, word) || slices.Contains(e.Checkers, strings.TrimSuffix(word, "rc"))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// documents matches files for people to read.
+func documents() []string {
+	return []string{
+		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
+		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
 	}
 }
 
 // IsDocument reports whether the file, judged by its name, is for people to read and not used by programs.
 func IsDocument(file string) bool {
 	role, _ := RoleOf(file, nil)
-	return role == ecosystem.None && match.Any([]string{
-		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
-		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
-	}, file)
+	return role == ecosystem.None && match.Any(documents(), file)
 }
 
 // shadowed returns the module of a library that the file replaces.

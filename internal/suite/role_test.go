@@ -12,13 +12,15 @@ func TestRoleOf(t *testing.T) {
 	t.Parallel()
 	for role, files := range map[ecosystem.Role]string{
 		ecosystem.None: `main.go pkg/calc.go README.md src/app.ts src/calc.py docs/index.md pkg/testing.go src/app/json.py
-			types/index.d.ts src/contest.js latest.py internal/attest/a.go app/vendor.go pkg/unittest.go`,
+			types/index.d.ts src/contest.js latest.py internal/attest/a.go app/vendor.go pkg/unittest.go
+			avatar.svg tapes.txt latest.toml pytest.md calc/pytest.txt docs/jest.png config.toml settings.ini .app.toml`,
 		ecosystem.Test: `calc_test.go pkg/testdata/go.mod pkg/testdata/a/b.json test_calc.py pkg/calc_test.py tests/data.json
 			src/app.test.ts src/app.spec.js src/__tests__/app.js src/__snapshots__/a.snap test/run.js web/spec/models/user.js
 			tests/fixtures/package.json out.golden e2e/login.ts a/b/testdata/Makefile`,
 		ecosystem.TestConfig: `conftest.py a/b/conftest.py tests/conftest.py pytest.ini tox.ini setup.cfg pyproject.toml jest.config.js
 			jest.config.integration.ts web/vitest.config.mts .mocharc.yml karma.conf.js .golangci.yml .eslintrc.json __mocks__/fs.js
-			vite.config.ts .coveragerc`,
+			vite.config.ts .coveragerc .pytest.toml a/.pytest.toml .setup.cfg mocharc.yml .phpunit.xml coveragerc .jest.config.json
+			pytest-9.toml vitest.json .phpunit.settings .rspec-ci jest.yml mypy.toml .ruffrc nextest.toml`,
 		ecosystem.Environment: `.env .env.test web/.env sitecustomize.py go.work .npmrc unittest.py tests/unittest.py pytest.py pytest/__init__.py
 			src/json.py json/__init__.py node_modules/left-pad/index.js vendor/github.com/x/y/y.go .gitattributes x.pth
 			__pycache__/calc.cpython-311.pyc .pytest_cache/v/cache/lastfailed node_modules/x/x.test.js vendor/x/x_test.go .venv/lib/a.py
