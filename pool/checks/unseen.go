@@ -45,6 +45,9 @@ func FindUnseen(ctx context.Context, g git.Runner, changes []diff.File) (u Unsee
 
 // addUnseen records what no reader of a diff sees. With a gate, compareNames records changes that are too large.
 func addUnseen(ctx context.Context, g git.Runner, changes []diff.File, gated bool, out *journal.Watch) error {
+	if err := addLinks(ctx, g, changes, out); err != nil {
+		return err
+	}
 	u, err := FindUnseen(ctx, g, changes)
 	add := func(text string) {
 		if len(out.Findings) < maxListed {
