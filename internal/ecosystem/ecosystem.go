@@ -41,6 +41,8 @@ type Ecosystem struct {
 	// Shadows are modules that a file or folder of the repository can replace: test libraries anywhere, the standard library
 	// only in the root and in import folders.
 	Shadows Shadows
+	// Imports says how files name modules.
+	Imports Imports
 
 	// Sources are the files to which Syntax and the patterns of text below apply.
 	Sources []string

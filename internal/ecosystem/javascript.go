@@ -54,6 +54,12 @@ func javascript() Ecosystem {
 			"deno": {"deno.json", "deno.jsonc"}, "turbo": {"turbo.json"}, "nx": {"nx.json"},
 			"gulp": {"gulpfile.js"}, "grunt": {"Gruntfile.js"},
 		},
+		Shadows: Shadows{Standard: strings.Fields(nodeStandard)},
+		// Only settings make a file of the repository answer to the name of a package.
+		Imports: Imports{
+			Read: jsImportsOf, Index: "index",
+			Endings: []string{".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".json"},
+		},
 		Interpreters: []string{"node", "deno", "bun", "tsx", "ts-node"},
 		Sources:      perExtension("*.%"),
 		Syntax: lex.Syntax{Templates: true, Regexps: true, Spans: []lex.Span{
@@ -89,6 +95,11 @@ func javascript() Ecosystem {
 		Canary: jsCanary,
 	}
 }
+
+// nodeStandard lists the modules of Node.js.
+const nodeStandard = "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain " +
+	"events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream " +
+	"string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib"
 
 // jsUntested is a text in the test script that `npm init` writes. That script always fails.
 const jsUntested = "Error: no test specified"

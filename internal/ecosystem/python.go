@@ -54,6 +54,10 @@ func python() Ecosystem {
 			Standard: strings.Fields(pythonStandard),
 			Roots:    []string{"src", "lib", "test", "tests"},
 		},
+		Imports: Imports{
+			Read: pythonImports, Endings: []string{".py", ".so", ".pyc", ".pyd"}, Index: "__init__",
+			Beside: true, Roots: []string{"src", "lib", "test", "tests"}, Packages: true,
+		},
 		Sources: []string{"*.py", "*.pyi"},
 		Syntax: lex.Syntax{Spans: []lex.Span{
 			{Open: "#", Close: "\n", Comment: true},

@@ -28,7 +28,10 @@ func ruby() Ecosystem {
 				"gems.locked", "*.gemspec", "Guardfile", "config.ru", "bin/rails", "bin/rspec", "bin/rake", "bin/test"},
 				Reason: "says how Ruby code is built"},
 		},
-		Runners:      map[string][]string{"rake": {"Rakefile"}, "rspec": {".rspec"}, "bundle": {"Gemfile"}},
+		Runners: map[string][]string{"rake": {"Rakefile"}, "rspec": {".rspec"}, "bundle": {"Gemfile"}},
+		Imports: Imports{
+			Read: rubyImports, Endings: []string{".rb", ".so"}, Beside: true, Roots: []string{"lib", "test", "spec"},
+		},
 		Interpreters: []string{"ruby"},
 		Sources:      []string{"*.rb", "*.rake", "Rakefile"},
 		Syntax: lex.Syntax{Heredocs: true, Regexps: true, Spans: []lex.Span{

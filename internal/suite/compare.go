@@ -20,6 +20,10 @@ type Change struct {
 	New     []byte
 	Added   bool
 	Removed bool
+	// Link means that the path is a symbolic link after the change.
+	Link bool
+	// Found is what [Imports.Find] found.
+	Found Found
 }
 
 // Summary describes what a change did to the checks of a repository.
@@ -56,8 +60,9 @@ const (
 	TestsSkipped      ecosystem.Kind = "tests-skipped"
 	TestsFocused      ecosystem.Kind = "tests-focused"
 	AssertionsRemoved ecosystem.Kind = "assertions-removed"
-	Shadowing         ecosystem.Kind = "shadowing" // a file replaces a module of a library
-	Unread            ecosystem.Kind = "unread"    // too large to read
+	Shadowing         ecosystem.Kind = "shadowing"      // a file replaces a module of a library
+	RunnerLibrary     ecosystem.Kind = "runner-library" // code loads or changes a library of tests
+	Unread            ecosystem.Kind = "unread"         // too large to read
 )
 
 // Finding is a fact about one file.
@@ -105,6 +110,7 @@ func Compare(changes []Change, gate []string) Summary {
 		s.list(c)
 		s.tests(c)
 		s.shapes(c)
+		s.libraries(c)
 	}
 	s.Skipped, s.Focused = max(0, s.Skipped), max(0, s.Focused)
 	slices.SortStableFunc(s.Files, func(a, b File) int { return cmp.Compare(b.Role, a.Role) })
@@ -122,6 +128,9 @@ func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compa
 	c.role, c.reason = roleOf(c.Path)
 	if before, reason := roleOf(c.OldPath); before > c.role {
 		c.role, c.reason = before, reason+", before it was renamed"
+	}
+	if c.Found.Replaces != "" && c.role <= ecosystem.Environment {
+		c.role, c.reason = ecosystem.Environment, "takes the place of the module "+c.Found.Replaces
 	}
 	c.ecosystem = sourceOf(c.Path)
 	c.sameLanguage = c.ecosystem.Name == sourceOf(c.OldPath).Name
@@ -217,8 +226,19 @@ func (s *Summary) list(c *compared) {
 	if c.old.Unread || c.new.Unread {
 		s.find(c, Unread, 1, "is too large to be read")
 	}
-	if module, ok := shadowed(c.Path, ecosystem.All()); ok && !c.Removed {
+	module, ok := shadowed(c.Path, ecosystem.All())
+	if module = cmp.Or(c.Found.Replaces, module); (ok || c.Found.Replaces != "") && !c.Removed {
 		s.find(c, Shadowing, 1, "takes the place of the module "+module)
+	}
+}
+
+// libraries adds findings for what code does to the libraries of tests.
+func (s *Summary) libraries(c *compared) {
+	for _, name := range c.Found.TestOnly {
+		s.find(c, RunnerLibrary, 1, "loads "+name+", which only tests have loaded so far")
+	}
+	for _, name := range c.Found.Assigned {
+		s.find(c, RunnerLibrary, 1, "changes "+name+", which tests load")
 	}
 }
 

@@ -89,7 +89,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if err != nil {
 		return changes{}, err
 	}
-	c.undo, err = w.compare(ctx, g, c.files, gate, out)
+	c.undo, err = compare(ctx, g, c, gate, out)
 	return c, err
 }
 
@@ -202,26 +202,29 @@ func (w *Watcher) addTouched(ctx context.Context, e Examination, fork string, pa
 }
 
 // compare records the changes of files that checks depend on, and returns the edits that undo them.
-func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, gate []string, out *journal.Watch) ([]diff.Edit, error) {
-	entries := make([]diff.Entry, 0, 2*len(files))
-	for _, f := range files {
+func compare(ctx context.Context, g git.Runner, c changes, gate []string, out *journal.Watch) ([]diff.Edit, error) {
+	entries := make([]diff.Entry, 0, 2*len(c.files))
+	for _, f := range c.files {
 		entries = append(entries, f.Old, f.New)
 	}
 	texts, err := diff.Texts(ctx, g, entries, textLimit())
 	if errors.Is(err, diff.ErrTooMuch) {
-		return compareNames(files, gate, out), nil
+		return compareNames(c.files, gate, out), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]suite.Change, 0, len(files))
+	changes := make([]suite.Change, 0, len(c.files))
 	byPath := map[string]diff.File{}
-	for _, f := range files {
+	for _, f := range c.files {
 		byPath[f.Path] = f
 		changes = append(changes, suite.Change{
 			Path: f.Path, OldPath: f.OldPath, Old: texts[f.Old.ID], New: texts[f.New.ID],
-			Added: !f.Old.Exists(), Removed: !f.New.Exists(),
+			Added: !f.Old.Exists(), Removed: !f.New.Exists(), Link: f.New.Mode == linkMode,
 		})
+	}
+	if err := findReplaced(ctx, g, c.fork, changes, gate); err != nil {
+		return nil, err
 	}
 	sum := suite.Compare(changes, gate)
 	out.Added, out.Removed, out.Skipped, out.Focused, out.Assertions = sum.Added, sum.Removed, sum.Skipped, sum.Focused, sum.Assertions
