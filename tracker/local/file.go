@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -26,6 +27,9 @@ func parse(raw []byte) (file, error) {
 	h, err := readHeader(front)
 	if err != nil {
 		return file{doc: d}, err
+	}
+	if n := slices.IndexFunc(front.slips(), slip.keeps); n >= 0 { // otherwise the issue would be worked too early
+		return file{doc: d}, front.slips()[n].error()
 	}
 	f := file{header: h, doc: d, front: front}
 	if title := f.issueTitle(""); len(title) > tracker.MaxTitle {

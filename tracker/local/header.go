@@ -74,9 +74,30 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// fieldErrors returns errors for fields whose names resemble a missing field that decides what is worked, when and whether, and for
-// front matter that does not count because of empty lines above it.
-func (f frontMatter) fieldErrors() (errs []error) {
+// slip is a field whose name resembles a missing field.
+type slip struct {
+	field
+	meant string
+}
+
+func (s slip) error() error {
+	return errorAt(s.line, "%s is not a field that ralph knows; did you mean %s?", quoteShort(s.name), s.meant)
+}
+
+// keeps reports whether the field was meant to keep the issue from being worked now.
+func (s slip) keeps() bool {
+	switch s.meant {
+	case "blocked_by", "touches":
+		return true
+	case "state": // the user's own field may be named "status"
+		open, err := s.isOpen()
+		return err == nil && !open
+	}
+	return false
+}
+
+// slips returns the fields whose names resemble a missing field that decides what is worked, when and whether.
+func (f frontMatter) slips() (list []slip) {
 	missing := []string{"title", "labels", "blocked_by", "touches", "state", "priority"}
 	for _, v := range f.fields {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == v.name })
@@ -86,8 +107,16 @@ func (f frontMatter) fieldErrors() (errs []error) {
 			continue
 		}
 		if meant := nearest.To(v.name, missing); meant != "" {
-			errs = append(errs, errorAt(v.line, "%s is not a field that ralph knows; did you mean %s?", quoteShort(v.name), meant))
+			list = append(list, slip{v, meant})
 		}
+	}
+	return list
+}
+
+// fieldErrors returns errors for slips, and for front matter that does not count because of empty lines above it.
+func (f frontMatter) fieldErrors() (errs []error) {
+	for _, s := range f.slips() {
+		errs = append(errs, s.error())
 	}
 	body := f.doc.raw[f.doc.body:f.doc.bodyEnd]
 	rest := bytes.TrimLeft(body, "\r\n")
