@@ -79,13 +79,20 @@ func TestNextAfterNoChange(t *testing.T) {
 	if got := m.run(t, nil, work...); got.status != exit.Incomplete {
 		t.Fatalf("%+v", got)
 	}
+	text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/a.md"))
+	if err != nil || !strings.Contains(string(text), "Next: close the issue with `ralph close a` if you agree;") {
+		t.Errorf("%s, %v", text, err)
+	}
+	m.write(t, ".ralph/backlog/a.md", strings.Replace(string(text), "# Add a\n", "# Add a\n\nAnd b.\n", 1))
+	if got := m.run(t, nil, "merge", "a", "--sandbox=none", "--commit-author=A <a@b.c>"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "nothing to merge") ||
+		strings.Contains(got.stderr, "--edited") {
+		t.Errorf("merge: %+v", got)
+	}
+	m.write(t, ".ralph/backlog/a.md", string(text))
 	if got := m.run(t, nil, "show", "a"); !strings.HasSuffix(got.stdout, "\n  next: ralph close a  # if you agree\n  next: ralph edit a  # if not, add details; then ralph work a\n") {
 		t.Errorf("show: %+v", got)
 	}
 	if got := m.run(t, nil, append(work, "--dry-run")...); !strings.Contains(got.stdout, "; nothing was changed: `ralph close a` if you agree, `ralph work a` works it again\n") {
 		t.Errorf("plan: %+v", got)
-	}
-	if text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/a.md")); err != nil || !strings.Contains(string(text), "Next: close the issue with `ralph close a` if you agree;") {
-		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -154,20 +154,26 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
 			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
 		}
+	case (o.unfinished || !unfinished(runs)) && (o.edited || !last.Differs(issue)), !hasCommits(ctx, p, issue.Key):
+		return nil // without commits the merge says so
 	case !o.unfinished && unfinished(runs):
 		return &exit.Error{
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its last run ended before its agent was done", name),
 			Hint: fmt.Sprintf("`ralph work %s` continues; `ralph merge --unfinished %[1]s` merges the commits as they are", name),
 		}
-	case !o.edited && last.Differs(issue):
-		return &exit.Error{
-			Status: exit.Incomplete,
-			Err:    fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
-			Hint: fmt.Sprintf("`ralph retry %s` works it again with the new text; `ralph merge --edited %[1]s` merges the commits as they are",
-				name),
-		}
 	}
-	return nil
+	return &exit.Error{
+		Status: exit.Incomplete,
+		Err:    fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
+		Hint: fmt.Sprintf("`ralph retry %s` works it again with the new text; `ralph merge --edited %[1]s` merges the commits as they are",
+			name),
+	}
+}
+
+// hasCommits reports whether the issue's branch may have commits that the base lacks.
+func hasCommits(ctx context.Context, p *compose.Parts, key string) bool {
+	w, err := look.LeftWork(ctx, p, key)
+	return w.Ahead > 0 || err != nil && (w.Base == "" || w.Tip != "") // without a base, git could not say
 }
 
 // unfinished reports whether the last run in which an agent worked ended before the agent was done.
