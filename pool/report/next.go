@@ -136,6 +136,9 @@ func nextHere(h Hints, r journal.Record) string {
 		}
 		return fmt.Sprintf("nothing; %s. At once: %s.", ByItself(r), again)
 	case journal.Superseded:
+		if r.Commits == 0 {
+			return "nothing."
+		}
 		return "nothing; the work so far is kept on the branch."
 	}
 	switch {

@@ -89,7 +89,7 @@ func Final(in Input) string {
 		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(why, limit))
 	}
 	b.WriteString("\n\n")
-	edited(&b, f)
+	edited(&b, r)
 	watch(&b, f.Watch)
 	if f.Question != "" {
 		fmt.Fprintf(&b, "The agent asks:\n\n%s\n\n", tracker.Quote(f.Question, words))
@@ -107,11 +107,16 @@ func Final(in Input) string {
 }
 
 // edited warns that the issue may ask for something else by now.
-func edited(b *strings.Builder, f journal.Facts) {
-	if f.Edited {
-		b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +
-			"the agent has not seen this. Check whether the work still fits.\n\n")
+func edited(b *strings.Builder, r journal.Record) {
+	if !r.Facts.Edited {
+		return
 	}
+	b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +
+		"the agent has not seen this.")
+	if r.Commits > 0 {
+		b.WriteString(" Check whether the work still fits.")
+	}
+	b.WriteString("\n\n")
 }
 
 // message quotes the agent's last message without the signals to ralph.

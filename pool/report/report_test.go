@@ -70,7 +70,7 @@ func TestNext(t *testing.T) {
 		{journal.Verdict{Outcome: journal.AgentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.Interrupted}, "", journal.Request{}, "nothing; the next sweep continues"},
-		{journal.Verdict{Outcome: journal.Superseded}, "", journal.Request{}, "nothing; the work so far is kept on the branch."},
+		{journal.Verdict{Outcome: journal.Superseded}, "", journal.Request{}, "nothing.\n"},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, "", journal.Request{}, "find out why with `ralph show a`, then `ralph work a`; it continues from the commits so far."},
 		{
 			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonConflict}}, "", journal.Request{},
@@ -93,6 +93,19 @@ func TestNext(t *testing.T) {
 		_, next, ok := strings.Cut(got, "\nNext: ")
 		if !ok || !strings.HasPrefix(next, c.want) || strings.Count(next, "\n") != 1 {
 			t.Errorf("%s: %q, want %q", c.verdict.Outcome, next, c.want)
+		}
+	}
+}
+
+// Where a run has made no commits, its report speaks of no work.
+func TestWithoutCommits(t *testing.T) {
+	t.Parallel()
+	for commits, want := range map[int]bool{0: false, 1: true} {
+		r := journal.Record{Run: journal.Run{Key: "a"}}
+		r.Verdict.Outcome, r.Facts.Edited, r.Commits = journal.Superseded, true, commits
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Local: true, Hints: hints}})
+		if strings.Contains(got, "the work still fits") != want || strings.Contains(got, "Next: nothing; the work so far is kept on the branch.") != want {
+			t.Errorf("%d commits: %s", commits, got)
 		}
 	}
 }

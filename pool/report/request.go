@@ -46,7 +46,7 @@ func change(in Request) string {
 	if v.Draft() {
 		fmt.Fprintf(&b, "This is a draft: %s, %s.\n\n", v.Outcome, tracker.QuoteLine(Reason(v.Reason), line))
 	}
-	edited(&b, f)
+	edited(&b, r)
 	message(&b, in.Input, f, "What was done and why, in the agent's words:")
 	watch(&b, f.Watch)
 	commits(&b, in)
