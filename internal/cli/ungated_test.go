@@ -92,6 +92,26 @@ func TestSlipInAnIssuesFields(t *testing.T) {
 	}
 }
 
+// A dry run lists issues that cannot be read among those that it would skip, and ends like the sweep. Doctor fails, too.
+func TestBrokenIssueInADryRun(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\npriority: high\n---\n# Add a file\n")
+	m.commit(t)
+	work := []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--dry-run"}
+	got := m.run(t, nil, work...)
+	if got.status != exit.Incomplete || got.stderr != "ralph: 1 broken issue skipped\n" ||
+		!strings.Contains(got.stdout, "\nWould skip:\nISSUE  WHY NOT\none    ROOT/repo/.ralph/backlog/one.md:3: priority is \"high\"; write") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, append(work, "--json")...); got.status != exit.Incomplete || !strings.Contains(got.stdout, "one.md:3: priority is") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true"); got.status == exit.OK || !strings.Contains(got.stdout, "priority is \"high\"") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A dry run also reports what `ralph work` would refuse.
 func TestDryRunSaysWhatIsRefused(t *testing.T) {
 	t.Parallel()

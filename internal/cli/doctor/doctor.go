@@ -248,7 +248,11 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 	}
 	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.Backlog.Name(), screen.Plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
 	for _, pr := range list.Problems {
-		d.warn("backlog", pr.Error(), "")
+		if pr.Kept {
+			d.warn("backlog", pr.Error(), "")
+		} else {
+			d.fail("backlog", pr.Error()+"; sweeps skip this issue", "")
+		}
 	}
 }
 

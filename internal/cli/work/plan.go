@@ -1,12 +1,14 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +59,7 @@ func (s *sweep) plan(ctx context.Context) error {
 	if a.JSON {
 		d := planJSON(plan, parked)
 		d.Forecast = expected
-		return a.UI.JSON(d)
+		return cmp.Or(a.UI.JSON(d), unread(plan.Problems))
 	}
 	const work = "Would work, in this order:\n"
 	order := work
@@ -81,11 +83,19 @@ func (s *sweep) plan(ctx context.Context) error {
 		a.UI.Printf("\nWould close first, because their branches are merged:\n")
 		issueTable(a, plan.Merged, view, false)
 	}
-	leftFor(a, "Would skip:", "WHY NOT", plan.Skipped, view)
-	look.PrintOpen(a, plan.Skipped)
+	skipped := slices.Clone(plan.Skipped)
 	for _, pr := range plan.Problems {
-		a.UI.Warn(pr.Error())
+		if pr.Kept {
+			a.UI.Warn(pr.Error())
+			continue
+		}
+		file, _, _ := strings.Cut(filepath.Base(pr.Where), ":")
+		skipped = append(skipped, backlog.Skipped{
+			Issue: tracker.Issue{Key: strings.TrimSuffix(file, ".md")}, Skip: journal.Skip{Code: journal.SkipBroken, Detail: pr.Error()},
+		})
 	}
+	leftFor(a, "Would skip:", "WHY NOT", skipped, view)
+	look.PrintOpen(a, plan.Skipped)
 	for _, problem := range NotToCopy(s.parts) {
 		a.UI.Warn("copy: " + problem + "; " + FixCopy)
 	}
@@ -93,6 +103,14 @@ func (s *sweep) plan(ctx context.Context) error {
 	look.PrintParked(a, parked)
 	if expected != nil {
 		a.UI.Printf("\n%s\n", expected)
+	}
+	return unread(plan.Problems)
+}
+
+// unread returns the error of a sweep in which issues could not be read.
+func unread(problems []tracker.Problem) error {
+	if text := brokenText(problems); text != "" {
+		return exit.Incompletef("%s", text)
 	}
 	return nil
 }

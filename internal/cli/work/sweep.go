@@ -142,7 +142,7 @@ func (s *sweep) work(ctx context.Context) error {
 	if s.config.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
 		NoteUnpushed(ctx, s.App, p)
 	}
-	if text := brokenText(summary); text != "" && !s.JSON && (err == nil || err.Error() != text) {
+	if text := brokenText(summary.Problems); text != "" && !s.JSON && (err == nil || err.Error() != text) {
 		s.UI.Warn(text)
 	}
 	return err

@@ -64,8 +64,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 }
 
 // brokenText counts the issues that could not be read, or returns "".
-func brokenText(s pool.Summary) string {
-	n := countIf(s.Problems, func(p tracker.Problem) bool { return !p.Kept })
+func brokenText(problems []tracker.Problem) string {
+	n := countIf(problems, func(p tracker.Problem) bool { return !p.Kept })
 	if n == 0 {
 		return ""
 	}
@@ -199,8 +199,8 @@ func verdict(ctx context.Context, s pool.Summary) error {
 			Err:    fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
 			Hint:   "`ralph show KEY` says why",
 		}
-	case brokenText(s) != "":
-		return exit.Incompletef("%s", brokenText(s))
+	case brokenText(s.Problems) != "":
+		return exit.Incompletef("%s", brokenText(s.Problems))
 	}
 	return nil
 }
