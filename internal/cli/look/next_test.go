@@ -58,3 +58,13 @@ func TestNextOfARetry(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is to be done for an issue that is merged, closed and cleaned up.
+func TestNextOfWhatIsDone(t *testing.T) {
+	t.Parallel()
+	r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}}
+	r.Ended, r.Verdict.Outcome = time.Now(), journal.Succeeded
+	if got := nextSteps(RunState{Record: r, State: "merged"}, worktree.Branch{}, tracker.Issue{Key: "a"}); got == nil || len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}

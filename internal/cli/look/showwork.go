@@ -223,6 +223,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	case !issue.Open && b.Tip != "": // ralph neither works nor merges a closed issue
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+
 			"  # to keep it", "ralph clean --discard "+s.Key+"  # to delete it")
+	case !issue.Open && s.Verdict.Outcome == journal.Succeeded: // merged and cleaned up
+		return []string{}
 	case !issue.Open:
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
