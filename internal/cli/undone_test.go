@@ -96,3 +96,23 @@ func TestNextAfterNoChange(t *testing.T) {
 		t.Errorf("plan: %+v", got)
 	}
 }
+
+// TestMergeKeepsOtherChanges checks that the checkout moves with changes of the user's, unless they are in the way.
+func TestMergeKeepsOtherChanges(t *testing.T) {
+	t.Parallel()
+	m, _ := worked(t)
+	merge := []string{"merge", "one", "--sandbox=none", "--commit-author=A <a@b.c>"}
+	m.write(t, "one.txt", "mine\n")
+	if got := m.run(t, nil, merge...); got.status != exit.Incomplete || !strings.Contains(got.stderr, "(one.txt) are in the way") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Rename(filepath.Join(m.repo, "one.txt"), filepath.Join(m.repo, "other.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.run(t, nil, merge...); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(m.repo, "other.txt")); err != nil || string(text) != "mine\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}

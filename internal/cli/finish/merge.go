@@ -25,12 +25,14 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const mergeLong = `Merge an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
-branch (and your checkout, if it is clean), and close the issue. This is a run without an agent, under the issue's claim,
-with the usual policy, gate and canary. The gate is not run again if it passed on the same commit and base within a day.
+branch, and close the issue. A checkout of the base branch moves with it and keeps your changes to other files; changes and
+untracked files in the way stop the merge. This is a run without an agent, under the issue's claim, with the usual policy,
+gate and canary. The gate is not run again if it passed on the same commit and base within a day.
 Changes to tests and other checks do not stop the merge: you have decided.
 
 Several branches are merged in one step, after one run of the gate on all of them. If the gate fails, ralph tries halves
@@ -281,6 +283,8 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 		return notMerged([]string{compose.InCommand(name, key)})
 	case errors.Is(err, publish.ErrNothing):
 		return nothing(ctx, a, p, name, key, err)
+	case errors.Is(err, worktree.ErrDirty): // nothing of ralph has failed
+		return &exit.Error{Status: exit.Incomplete, Err: err}
 	case err != nil:
 		return err
 	case r.Skip != nil && len(r.Finished) == 0:
