@@ -44,6 +44,13 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 	if err != nil {
 		return err
 	}
+	if w.Empty && w.Ahead == 0 && w.Merged { // its tip is a commit of the base
+		a.UI.Note("nothing to check out: %s has no commits of its own", screen.CleanLine(key))
+		if w.Uncommitted != "" {
+			a.UI.Note("uncommitted changes are saved: git show %s", screen.ShortSHA(w.Uncommitted))
+		}
+		return nil
+	}
 	dir := p.Top + "-" + p.Key(ctx, key)
 	if len(args) > 1 {
 		dir = a.Path(args[1])
