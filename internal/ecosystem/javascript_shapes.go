@@ -15,6 +15,9 @@ func jsShapes() []Shape {
 			"testPathIgnorePatterns", "testRunner :", "bail : 0", "globalThis . expect", "global . expect",
 			"globalThis . it", "global . it", "globalThis . test", "global . test"},
 			Detail: "changes which tests run or how they fail"},
+		{Kind: RunnerHook, Roles: []Role{None}, Has: []string{"Module . _load =", ") . _load =", ". _resolveFilename =",
+			"require . cache [", "require . extensions ["},
+			Detail: "changes from where modules are loaded"},
 		{Kind: RunnerHook, Main: true, Roles: []Role{None}, Has: jsPatches(), With: jsAssert(), Detail: "changes how assertions fail"},
 	}
 }

@@ -97,6 +97,9 @@ func python() Ecosystem {
 			// A file that imports pytest or unittest itself counts as a test.
 			{Kind: RunnerHook, Main: true, Roles: []Role{None}, Has: []string{"import _pytest", "from _pytest", ", _pytest",
 				`( "_pytest*"`, `[ "_pytest*"`}, Detail: "reaches into the test runner"},
+			{Kind: RunnerHook, Roles: []Role{None}, Has: []string{"sys . path . insert (", "sys . path . append (", "sys . path = %", "sys . path = [",
+				"sys . path [", "sys . meta_path", "sys . path_hooks", `sys . modules [ " ] =`, "site . addsitedir ("},
+				Detail: "changes from where modules are loaded"},
 			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{`"PYTEST_CURRENT_TEST"`, `"PYTEST_VERSION"`,
 				`"pytest" in sys`, `"unittest" in sys`, `"_pytest" in sys`, `"pytest" not in sys`, `"unittest" not in sys`,
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
@@ -317,7 +320,7 @@ const pythonTest = "unittest pytest _pytest doctest mock nose nose2 pluggy inico
 
 // pythonStandard lists the modules of the standard library of Python 3.11. Python 3.12 removed a few of them.
 const pythonStandard = `
-abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cProfile
+__future__ _thread abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cProfile
 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser
 contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils
 doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools

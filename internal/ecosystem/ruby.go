@@ -59,6 +59,8 @@ func ruby() Ecosystem {
 				"config . filter_run_excluding", "filter_run_excluding", "filter_run_when_matching", "failure_exit_code =",
 				"config . filter_run"},
 				Detail: "changes which tests run or how they fail"},
+			{Kind: RunnerHook, Roles: []Role{None}, Has: []string{"$ LOAD_PATH . unshift", "$ : . unshift", "$ LOADED_FEATURES"},
+				Detail: "changes from where modules are loaded"},
 			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{"defined ? ( RSpec", "defined ? ( Minitest",
 				"defined ? RSpec", "defined ? Minitest"},
 				Detail: "asks whether it runs under test"},

@@ -125,14 +125,33 @@ func (l language) assigned(text []byte) (all []string) {
 // setsMember reports whether the token begins an assignment to a member of what it names. In languages in which settings are often
 // members of members, only direct members and prototypes count.
 func (s source) setsMember(i int, deep bool) bool {
+	begin := i
 	i++
 	for n := 0; s.Is(i, ".") && n < 4; n++ {
 		if s.Is(i+2, "=") {
-			return !s.Is(i+3, "=") && !s.Is(i+3, ">") && (deep || n == 0 || s.Is(i-1, "prototype"))
+			return !s.typed(begin) && !s.Is(i+3, "=") && !s.Is(i+3, ">") && (deep || n == 0 || s.Is(i-1, "prototype"))
 		}
 		i += 2
 	}
 	return false
+}
+
+// typed reports whether the token begins the type of a variable or a parameter, and not a statement: name: type = value.
+func (s source) typed(i int) bool {
+	if !s.Is(i-1, ":") || s.newLine(i) {
+		return false
+	}
+	open := 0
+	for ; i > 0 && !s.newLine(i); i-- {
+		if s.Is(i-1, "(") {
+			open++
+		}
+		if s.Is(i-1, ")") {
+			open--
+		}
+	}
+	first := string(s.Tokens[i].Of(s.Text))
+	return open > 0 || !slices.Contains(strings.Fields("if elif else for while try except finally with def async class case default"), first)
 }
 
 func (l language) tree(files []string, changes []Change) *tree {
@@ -348,6 +367,9 @@ func (t *tree) library(c Change) (only, assigned []string) {
 		return t.tests[name] && !t.parts[first]
 	}
 	before := t.loads(c.Old)
+	if len(t.Shadows.Standard) == 0 {
+		before = t.loads(c.New) // the language's own modules are not known
+	}
 	for _, name := range t.loads(c.New) {
 		if foreign(name) && !t.code[name] && !slices.Contains(before, name) {
 			only = append(only, name)
