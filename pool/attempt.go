@@ -76,7 +76,7 @@ func (w *Worker) newAttempt(s callContexts, t task) (*attempt, *Result) {
 
 // claimAndFreeze takes the claim and the snapshot. If it fails, it returns a result with the reason.
 func (a *attempt) claimAndFreeze() *Result {
-	err := a.w.runner.Admission().Admit(a.call.hard, &a.rec)
+	err := a.w.runner.Admit(a.call.hard, &a.rec)
 	if err != nil {
 		return a.endUnclaimed(err, true)
 	}

@@ -16,6 +16,7 @@
 //
 // Stability: packages below internal/, wherever it is, may change with any release. The other packages follow semantic versions
 // from v1 on; before v1 a minor version may change them, and its notes say so. Some exported names serve only other packages of this
-// module: the packages checks and workspace below this one and merge below worktree, whose signatures have types of internal/;
-// KeptHomes of run/config; and Finder of redact.
+// module. Below this package they are the packages checks, workspace and workspace/homes; in package run the methods Admit, Full,
+// Spaces, Baselines and Lot of Runner; in run/config the methods KeptHomes and EarlierProvider of Config; and Finder of
+// redact.Secrets.
 package pool

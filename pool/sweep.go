@@ -326,7 +326,7 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 // lacksRoom reports whether disk space or caps forbid another run. Running ones may free some. If none is running, the sweep is
 // over: only a person can make room.
 func (s *sweep) lacksRoom(ctx context.Context, idle bool) bool {
-	short := s.pool.runner.Admission().Full(ctx)
+	short := s.pool.runner.Full(ctx)
 	if full := s.pool.disk.Short(); full != nil {
 		short = full
 	}

@@ -77,7 +77,7 @@ func NewWorker(c Config) (*Worker, error) {
 		Source: source, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit,
 	}
 	w.planner = &backlog.Planner{
-		Run: w.c.Run, Claims: source.Claims, Full: w.runner.Admission().Full,
+		Run: w.c.Run, Claims: source.Claims, Full: w.runner.Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
 		Warn:    func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) },
 		Require: w.c.Require, Exclude: w.c.Exclude, BranchPrefix: w.c.BranchPrefix, MaxOpen: w.c.MaxOpen, ByLabel: w.c.ByLabel, AllowOverlap: w.c.AllowOverlap,

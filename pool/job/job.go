@@ -184,7 +184,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		}
 	}
 	rec := j.record(runner, base)
-	if err := runner.Admission().Admit(hard, &rec); err != nil {
+	if err := runner.Admit(hard, &rec); err != nil {
 		return run.Result{}, err
 	}
 	claim, err := j.claim(hard, rec)

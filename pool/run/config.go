@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 
-	"github.com/ralph-pool/ralph/pool/internal/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -28,8 +27,13 @@ type (
 // Config returns the configuration with its defaults filled in.
 func (r *Runner) Config() Config { return r.c }
 
-// Admission returns the desk that decides which runs may begin under the project's caps.
-func (r *Runner) Admission() *admission.Desk { return r.admission }
+// Admit stores the record of a run that begins, with what the project's caps leave for it. It fails, like Full, if that is nothing.
+func (r *Runner) Admit(ctx context.Context, rec *journal.Record) error {
+	return r.admission.Admit(ctx, rec)
+}
+
+// Full returns the reason why no run may begin under the project's caps now; nil: one may.
+func (r *Runner) Full(ctx context.Context) error { return r.admission.Full(ctx) }
 
 // Spaces returns the configuration of all workspaces.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
