@@ -39,3 +39,16 @@ func TestPartsThatAreNilAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// New names all errors at once, those of the pool and those of its runs.
+func TestErrorsOfPoolAndRuns(t *testing.T) {
+	t.Parallel()
+	c := newFixture(t, commits).Config
+	c.Parallel, c.Run.KeepRuns, c.Run.Publish = -1, -1, "everywhere"
+	_, err := pool.New(c)
+	for _, want := range []string{"Parallel must", "KeepRuns must", "Publish must"} {
+		if err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%v: %q is not in it once", err, want)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	var errs []error
+	errs := []error{c.Run.Missing()}
 	need := func(ok bool, what string) {
 		if !ok {
 			errs = append(errs, errors.New(what))
@@ -75,6 +75,9 @@ func (c Config) validate() error {
 	}
 	need(config.IsSet(c.Run.Tracker), "Run.Tracker is required")
 	need(config.IsSet(c.Run.Agent), "Run.Agent is required")
+	if errors.Join(errs...) == nil {
+		errs = append(errs, c.Run.WithDefaults().Validate())
+	}
 	need(c.Run.Repo == nil || config.IsSet(c.Claims), "Claims is a nil pointer")
 	need(c.Parallel > 0, "Parallel must be at least 1")
 	need(c.Limit >= 0, "Limit must not be negative")

@@ -54,7 +54,7 @@ type Running struct {
 // NewWorker checks the whole configuration and makes a worker. It starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	c = c.withDefaults()
-	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	w := &Worker{c: c, reportWaitAfter: 10 * time.Second, bus: journal.NewBus(c.Observe), running: map[string][]*runHandle{}}
