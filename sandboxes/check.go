@@ -16,6 +16,14 @@ func (s Spec) Check() error {
 		return errors.New("the run has no id")
 	case strings.ContainsAny(s.Run, "\n\x00"):
 		return fmt.Errorf("%q is not a run id", s.Run)
+	case s.Limits.Memory < 0:
+		return errors.New("the limit of memory is negative")
+	case s.Limits.CPUs < 0:
+		return errors.New("the limit of CPUs is negative")
+	case s.Limits.PIDs < 0:
+		return errors.New("the limit of PIDs is negative")
+	case s.Limits.Disk < 0:
+		return errors.New("the limit of disk is negative")
 	}
 	folders := [][2]string{
 		{"worktree", s.Worktree}, {"private repository", s.GitDir}, {"lower folder", s.Lower},

@@ -146,7 +146,8 @@ type Disk struct {
 	Fill func(ctx context.Context, s Sandbox) error
 }
 
-// Limits bounds the resources of one sandbox. Zero means the provider's default, which is never "no limit".
+// Limits bounds the resources of one sandbox. Zero means the provider's default, which is never "no limit". [Spec.Check] refuses a
+// negative number.
 type Limits struct {
 	Memory int64   // bytes; default 4 GiB
 	CPUs   float64 // default 2
@@ -156,19 +157,7 @@ type Limits struct {
 
 // WithDefaults replaces zero fields with the defaults.
 func (l Limits) WithDefaults() Limits {
-	if l.Memory <= 0 {
-		l.Memory = 4 << 30
-	}
-	if l.CPUs <= 0 {
-		l.CPUs = 2
-	}
-	if l.PIDs <= 0 {
-		l.PIDs = 1024
-	}
-	if l.Disk <= 0 {
-		l.Disk = 2 << 30
-	}
-	return l
+	return Limits{Memory: cmp.Or(l.Memory, 4<<30), CPUs: cmp.Or(l.CPUs, 2), PIDs: cmp.Or(l.PIDs, 1024), Disk: cmp.Or(l.Disk, 2<<30)}
 }
 
 // Provider opens sandboxes. Implementations are safe for concurrent use.

@@ -245,7 +245,7 @@ func TestProcessLimitIsNoticed(t *testing.T) {
 	}
 }
 
-// A negative limit means the default, as with the other providers.
+// A limit of zero means the default, as with the other providers.
 func TestLimitsHaveDefaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -253,7 +253,7 @@ func TestLimitsHaveDefaults(t *testing.T) {
 		dir = ofAnother(t)
 	}
 	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{
-		Run: "limits-" + dir, Worktree: dir, Limits: sandboxes.Limits{Memory: -1, CPUs: -1, PIDs: -1, Disk: -1},
+		Run: "limits-" + dir, Worktree: dir,
 	})
 	if err != nil {
 		t.Fatal(err)
