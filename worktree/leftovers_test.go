@@ -60,6 +60,12 @@ func TestLeftovers(t *testing.T) {
 			f.age(lock)
 			return leftover.Lock, lock
 		}},
+		"killed merge": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			head := f.git("rev-parse", "HEAD")
+			next := f.git("commit-tree", "-p", head, "-m", "next", head+"^{tree}")
+			f.write(f.dir, ".git/index.lock", fmt.Sprintf("ralph moves refs/heads/main from %s to %s\n", head, next))
+			return leftover.Hold, filepath.Join(f.dir, ".git/index.lock")
+		}},
 		"unreadable record": {safe: true, kept: "kept/*/files/draft", leave: func(f *fixture) (leftover.Kind, string) {
 			tree := f.add("k", "r1")
 			f.write(tree.Dir(), "draft", "y")

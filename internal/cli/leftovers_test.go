@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,27 @@ func TestDoctorNamesAnOldIndexLock(t *testing.T) {
 		if strings.Contains(got.stdout, "rm ROOT/repo/.git/index.lock") != (age > 0) || strings.Contains(got.stdout, "leftovers     none") != (age == 0) {
 			t.Errorf("age %s: %+v", age, got)
 		}
+	}
+}
+
+// Doctor does not tell a person to remove the lock of a killed merge, which may have left files: the repair undoes them.
+func TestLockOfAKilledMerge(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	m.write(t, ".git/index.lock", fmt.Sprintf("ralph moves refs/heads/main from %[1]s to %[1]s\n", m.git(t, "rev-parse", "HEAD")))
+	m.git(t, "switch", "-q", "-c", "feature")
+	lock := filepath.Join(m.repo, ".git", "index.lock")
+	if at := time.Now().Add(-time.Hour); os.Chtimes(lock, at, at) != nil {
+		t.Fatal("the age is not set")
+	}
+	got := m.run(t, nil, "doctor", "--sandbox=none")
+	if strings.Contains(got.stdout, "rm ROOT") || !strings.Contains(got.stdout, "lock of a killed merge: ROOT/repo/.git/index.lock") {
+		t.Errorf("%+v", got)
+	}
+	got = m.run(t, nil, "clean", "--repair")
+	if _, err := os.Lstat(lock); !strings.Contains(got.stdout, "removed") || err == nil {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -11,14 +11,16 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// git runs git in the repository.
-func (m machine) git(t *testing.T, args ...string) {
+// git runs git in the repository, and returns its output.
+func (m machine) git(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", m.repo}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 // worked returns a machine whose issue "one" has a commit on its branch, and the command line that works another issue.

@@ -26,6 +26,7 @@ type Kind string
 const (
 	Lock       Kind = "stale ref lock"                            // on one of ralph's refs, from a killed git
 	Ref        Kind = "broken ref"                                // one of ralph's refs points to no commit, or to one with missing objects
+	Hold       Kind = "lock of a killed merge"                    // on the index of a checkout; some of the merge's files may be there
 	Checkout   Kind = "worktree entry without a folder"           // git refuses to check out its branch elsewhere
 	OtherState Kind = "worktree of another state folder"          // its branch cannot be checked out here
 	Record     Kind = "unreadable worktree record"                // its worktree is unknown

@@ -173,6 +173,9 @@ func (r Repo) follow(ctx context.Context, m move, tip string) error {
 		return fmt.Errorf("%w: %w", ErrBehind, err)
 	}
 	all = slices.DeleteFunc(all, func(c checkout.Checkout) bool { return c.GitDir == "" || filepath.Dir(c.Dir) == r.Runs })
+	for _, c := range all {
+		_ = r.end(ctx, c) // a dead ralph's lock never goes; a sweep and `ralph clean --repair` report what cannot be ended
+	}
 	last, done := "", map[string]bool{}
 	for waited, rest := time.Duration(0), time.Duration(0); waited < patience && rest < atRest; waited += glance {
 		if now := traces(all); now != last || strings.Contains(now, "locked") {

@@ -87,7 +87,7 @@ func (h *hold) try(ctx context.Context, others []string, m move) (busy string, e
 	h.lock = lock
 	_, _ = filelock.Try(lock) // where it does not work, a person has to remove the lock of a killed ralph
 	if left != nil {
-		h.finish(ctx, *left)
+		_ = h.finish(ctx, *left) // if it fails, the move takes over those files that are as it wants them
 	}
 	text := fmt.Appendf(nil, holdText, m.ref, m.old, m.new)
 	if _, err = lock.WriteAt(text, 0); err == nil { // only now the rest of the other text: a lock without text is not ralph's
@@ -134,24 +134,29 @@ func takeOver(path string) (*os.File, *move) {
 	return nil, nil
 }
 
-// release removes the lock.
+// release removes the lock, unless the user has done so: then the file is another git's.
 func (h *hold) release() {
-	h.dropNext()
-	_ = os.Remove(h.lock.Name()) // if it fails, the next move takes it over
+	ours, err := h.lock.Stat()
+	there, errThere := os.Lstat(h.lock.Name())
+	if err == nil && errThere == nil && os.SameFile(ours, there) {
+		h.dropNext()
+		_ = os.Remove(h.lock.Name()) // if it fails, the next move takes it over
+	}
 	_ = h.lock.Close()
 }
 
-// finish ends what a dead ralph has begun: it completes the checkout if the branch was moved, and else undoes its changes. If
-// that fails, the files stay as they are: the next move takes those over that are as it wants them.
-func (h *hold) finish(ctx context.Context, m move) {
-	head, err := h.git.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
-	switch {
+// finish ends what a dead ralph has begun: it completes the checkout if its HEAD is at the new commit, and else undoes the changes.
+// After an error the files stay as they are.
+func (h *hold) finish(ctx context.Context, m move) error {
+	switch head, err := h.git.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); {
 	case err != nil:
+		return err
 	case head == m.new:
-		_ = h.update(ctx, m)
+		return h.update(ctx, m)
 	case head == m.old:
-		_ = h.undo(ctx, m)
+		return h.undo(ctx, m)
 	}
+	return nil
 }
 
 // update moves index and files. It changes nothing if files of the user's are in the way (a [*blockedError]); after another error

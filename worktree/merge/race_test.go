@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/filelock"
+	"github.com/ralph-pool/ralph/worktree/checkout"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -82,6 +83,81 @@ func TestKilledInTheCheckout(t *testing.T) {
 			t.Errorf("the lock of a living ralph was taken: %v", err)
 		}
 	})
+}
+
+// Ralph was killed while it moved the checkout, and the user has made another branch of it since. The next ralph undoes or completes
+// what was begun, in whatever way it meets the lock, and a lock that it does not know stays.
+func TestKilledInTheCheckoutOfAnotherBranch(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s *site){
+		"repair": func(s *site) {
+			left, err := s.repo.Leftovers(s.Context())
+			if err != nil || len(left) != 1 || !left[0].Safe || !Owns(left[0].Where) {
+				s.Fatalf("%+v, %v", left, err)
+			}
+			for range 2 { // the second time another ralph has done it
+				if _, err := left[0].Remove(s.Context()); err != nil {
+					s.Error(err)
+				}
+			}
+		},
+		"merge": func(s *site) {
+			s.git("branch", "-q", "-f", "other", s.base.Commit)
+			other := s.base
+			other.Ref, other.Name = "refs/heads/other", "other"
+			if commit, err := s.repo.MergeInto(s.Context(), other, s.tip, "m"); err != nil || commit != s.tip {
+				s.Errorf("%s, %v", commit, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, moved := range []bool{false, true} {
+				s := newSite(t)
+				s.git("read-tree", "-m", "-u", s.base.Commit, s.tip)
+				main := s.base.Commit
+				if moved {
+					main = s.tip
+					s.git("update-ref", s.base.Ref, main)
+				}
+				s.leave()
+				s.git("switch", "-q", "-c", "feature")
+				s.write("mine", "mine")
+				end(s)
+				s.check(main, " M mine")
+				s.git("add", "mine")
+				if err := os.WriteFile(filepath.Join(s.common, "index.lock"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if left, err := s.repo.Leftovers(t.Context()); err != nil || len(left) > 0 || Owns(filepath.Join(s.common, "index.lock")) {
+					t.Errorf("%+v, %v", left, err)
+				}
+			}
+		})
+	}
+}
+
+// The user removes ralph's lock, and begins a git of his own. Its lock stays.
+func TestLockOfAnotherInsteadOfOurs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	m := move{s.base.Ref, s.base.Commit, s.tip}
+	place := checkout.Checkout{Dir: s.dir, GitDir: s.common}
+	f, err := s.repo.filesOf(t.Context(), place, m, s.tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.repo.hold(t.Context(), f, place, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := h.lock.Name()
+	if err := errors.Join(os.Remove(lock), os.WriteFile(lock, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if h.release(); !exists(lock) {
+		t.Error("the lock of another git is gone")
+	}
 }
 
 // A git that switches to main has read the old commit, and ends only after ralph has moved main. Ralph waits for its lock.

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
+	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
 // journal checks the whole journal for damage, which other commands may not have met yet.
@@ -110,7 +111,7 @@ func (d *doctor) indexLock(ctx context.Context, p *compose.Parts) bool {
 	}
 	lock := filepath.Join(at.GitDir, "index.lock")
 	info, err := os.Lstat(lock)
-	if err != nil || time.Since(info.ModTime()) < lockAge {
+	if err != nil || time.Since(info.ModTime()) < lockAge || merge.Owns(lock) { // the other leftovers have that of a dead ralph
 		return false
 	}
 	d.warn("leftovers", fmt.Sprintf("lock on the index of your checkout, %s old: %s", screen.Age(time.Since(info.ModTime())), lock),

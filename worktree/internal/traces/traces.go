@@ -40,6 +40,8 @@ type Scope struct {
 	// its branch.
 	Record   func(name string) string
 	SetAside func(ctx context.Context, name string) (string, error)
+	// Holds lists the locks of dead ralphs on indexes.
+	Holds func(ctx context.Context) ([]leftover.Leftover, error)
 	// Known has the paths of the entries that belong to a record of ralph's.
 	Known map[string]bool
 }
@@ -54,13 +56,14 @@ func (s Scope) Find(ctx context.Context, thorough bool) ([]leftover.Leftover, er
 		all, err = append(all, refs...), errors.Join(err, errRefs)
 	}
 	entries, errEntries := s.lostEntries(ctx)
-	all = slices.Concat(all, entries, s.strays(), s.TempFolders())
+	holds, errHolds := s.Holds(ctx)
+	all = slices.Concat(all, entries, s.strays(), s.TempFolders(), holds)
 	if thorough {
 		all = append(all, s.removedFolders()...)
 	} else {
 		s.Bin.Empty() // in the background: no sweep waits for a deletion
 	}
-	return all, errors.Join(err, errEntries)
+	return all, errors.Join(err, errEntries, errHolds)
 }
 
 func (s Scope) staleLocks() ([]leftover.Leftover, error) {
