@@ -55,7 +55,7 @@ func (r *Repo) TempLeftovers() []Leftover { return r.leftovers(nil).TempFolders(
 
 func (r *Repo) leftovers(known map[string]bool) traces.Scope {
 	return traces.Scope{
-		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
+		Git: r.git, Common: r.location.Common, State: r.statePath("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleAge, Known: known,
 		Refs: []string{refname.Own, r.refNames.Branches}, Old: r.refNames.OldTip, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName, Holds: r.merger().Leftovers,
 	}

@@ -56,8 +56,8 @@ func StateDir(ctx context.Context, root string, p Location) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
-// staleLock is the age at which a lock on one of ralph's refs must be from a killed git. A lease has expired by then.
-const staleLock = 15 * time.Minute
+// staleAge is the age at which something without a living owner must be from a killed process. A lease has expired by then.
+const staleAge = 15 * time.Minute
 
 // statusTime is the default of Repo.statusTime. When it is over, the files are read with the import script instead.
 const statusTime = time.Minute
@@ -88,10 +88,11 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{
-		location: p, opts: o, log: o.Log, refNames: refs, statusTime: statusTime, now: time.Now,
-		git:     git.New(o.StateDir).WithCache().Pin(p.GitDir, p.Common, p.Top).WithOwnedRefs(staleLock, refname.Own, refs.Branches).WithMinFree(o.MinFree),
+		location: p, opts: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), refNames: refs, statusTime: statusTime, now: time.Now,
+		git:     git.New(o.StateDir).WithCache().Pin(p.GitDir, p.Common, p.Top).WithMinFree(o.MinFree),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
+	r.git = r.git.WithOwnedRefs(r.statePath("locks", "refs"), o.Sleep, refname.Own, refs.Branches)
 	r.spans = &span.Reader{Git: r.git}
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
@@ -100,9 +101,6 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
 	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
 	if err := r.git.CheckVersion(ctx); err != nil {
 		return nil, err
 	}

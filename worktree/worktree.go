@@ -89,7 +89,7 @@ type Options struct {
 	Credentials func(ctx context.Context) (user, secret string, err error)
 	// Private lists files of the user's checkout, relative to its top, that are never copied into a worktree.
 	Private []string
-	// Sleep waits between two attempts to reach a remote that does not answer; nil: real time.
+	// Sleep waits for a remote that does not answer, and for locks; nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Watch is called when a command with the remote begins, and end when it has ended; nil: nobody watches.
 	Watch         func(remote string) (end func())

@@ -22,12 +22,19 @@ const (
 
 // Lock waits for the lock on the file at path and creates the file if it does not exist. The file is never removed, because
 // that would let two holders in. The error names the file.
-func Lock(ctx context.Context, path string) (unlock func(), err error) {
+func Lock(ctx context.Context, path string) (unlock func(), err error) { return lock(ctx, path, Try) }
+
+// LockShared is Lock for a lock that several may hold at the same time.
+func LockShared(ctx context.Context, path string) (unlock func(), err error) {
+	return lock(ctx, path, TryShared)
+}
+
+func lock(ctx context.Context, path string, try func(*os.File) (bool, error)) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := Wait(ctx, f); err != nil {
+	if err := wait(ctx, f, try); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -35,9 +42,11 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 }
 
 // Wait waits for the lock on an open file. Closing the file releases it.
-func Wait(ctx context.Context, f *os.File) error {
+func Wait(ctx context.Context, f *os.File) error { return wait(ctx, f, Try) }
+
+func wait(ctx context.Context, f *os.File, try func(*os.File) (bool, error)) error {
 	for pause := shortest; ; pause = min(2*pause, longest) {
-		if locked, err := Try(f); locked || err != nil {
+		if locked, err := try(f); locked || err != nil {
 			return err
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {

@@ -13,6 +13,8 @@ import (
 var (
 	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = errors.New("ref has moved")
+	// ErrLocked means that another program holds the lock of a ref all the time.
+	ErrLocked = errors.New("a ref is locked by a git that is still running or hangs; end it, or wait for it")
 	// ErrRemote means that the remote cannot be reached, or refuses.
 	ErrRemote = errors.New("remote is not available")
 	// ErrNoRemote means that the repository has no remote of that name.

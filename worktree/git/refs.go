@@ -72,14 +72,17 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	return g.With("GIT_DIR="+gitDir).Output(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
-// MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, and with [*BlockedError].
+// MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, with [*BlockedError], and
+// with [ErrLocked].
 func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	if err := g.removeStaleLocks(edits); err != nil {
+	end, err := g.beginMove(ctx, edits)
+	if err != nil {
 		return err
 	}
+	defer end()
 	var in strings.Builder
 	for _, e := range edits {
 		switch {
@@ -93,7 +96,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", e.Ref, e.New, e.Old)
 		}
 	}
-	err := g.transact(ctx, in.String())
+	err = g.transact(ctx, in.String())
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

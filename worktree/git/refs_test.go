@@ -1,12 +1,15 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/filelock"
 )
 
 func TestMoveRefs(t *testing.T) {
@@ -57,45 +60,68 @@ func testMoveRefs(t *testing.T, r *repo) {
 	}
 }
 
-// A lock file of a killed git on one of ralph's refs does not block the ref forever. A young one, and one on another ref,
-// stays.
+// A lock file of a killed git on one of ralph's refs does not block the ref. One that another git may hold stays, and so does one on
+// another ref.
 func TestStaleLocks(t *testing.T) {
 	t.Parallel()
-	const age = time.Minute
 	for name, c := range map[string]struct {
-		ref   string
-		old   time.Duration
-		stale bool
+		ref    string
+		old    time.Duration
+		during func(lock string) error // what happens while ralph waits
+		held   bool                    // another ralph is moving refs
+		waits  time.Duration
+		freed  bool
+		want   error
 	}{
-		"stale":               {"refs/ours/a", 2 * age, true},
-		"young":               {"refs/ours/a", 0, false},
-		"on somebody's ref":   {"refs/heads/main", 2 * age, false},
-		"stale and in a path": {"refs/ours/b/c", 2 * age, true},
+		"old":                 {ref: "refs/ours/a", old: 2 * lockAge, waits: lockRest, freed: true},
+		"old and in a path":   {ref: "refs/ours/b/c", old: 2 * lockAge, waits: lockRest, freed: true},
+		"young":               {ref: "refs/ours/a", waits: lockAge, freed: true},
+		"from the future":     {ref: "refs/ours/a", old: -time.Hour, waits: lockAge, freed: true},
+		"on somebody's ref":   {ref: "refs/heads/main", old: 2 * lockAge},
+		"beside another move": {ref: "refs/ours/a", old: 2 * lockAge, held: true, waits: lockAge + lockRest, want: ErrLocked},
+		"of a living git": {ref: "refs/ours/a", old: 2 * lockAge, waits: lockPause, during: func(lock string) error {
+			return errors.Join(os.WriteFile(lock+".next", nil, 0o644), os.Rename(lock+".next", lock))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t)
 			commit := r.git("rev-parse", "HEAD")
+			moving := filepath.Join(t.TempDir(), "moving")
 			lock := filepath.Join(r.dir, ".git", filepath.FromSlash(c.ref)) + ".lock"
-			if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(lock, nil, 0o644); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o755), os.WriteFile(lock, nil, 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			then := time.Now().Add(-c.old)
 			if err := os.Chtimes(lock, then, then); err != nil {
 				t.Fatal(err)
 			}
-			g := r.WithOwnedRefs(age, "refs/ours/", "refs/none/").With(HardenedEnv(Setting{"core.filesRefLockTimeout", "0"})...)
-			if got, err := g.StaleLocks(); err != nil || slices.Contains(got, lock) != c.stale {
+			waited := time.Duration(0)
+			sleep := func(_ context.Context, d time.Duration) error {
+				if waited += d; waited == d && c.during != nil {
+					return c.during(lock)
+				}
+				return nil
+			}
+			g := r.WithOwnedRefs(moving, sleep, "refs/ours/", "refs/none/").With(HardenedEnv(Setting{"core.filesRefLockTimeout", "0"})...)
+			if got, err := g.StaleLocks(); err != nil || slices.Contains(got, lock) != (c.old > 0 && c.ref != "refs/heads/main") {
 				t.Errorf("stale locks: %v, %v", got, err)
 			}
-			if err := g.MoveRefs(t.Context(), Edit{Ref: c.ref, New: commit, Any: true}); (err == nil) != c.stale {
+			if c.held {
+				unlock, err := filelock.LockShared(t.Context(), moving)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer unlock()
+			}
+			if err := g.MoveRefs(t.Context(), Edit{Ref: c.ref, New: commit, Any: true}); (err == nil) != c.freed || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("move: %v", err)
 			}
-			if _, err := os.Lstat(lock); os.IsNotExist(err) != c.stale {
+			if _, err := os.Lstat(lock); os.IsNotExist(err) != c.freed {
 				t.Errorf("lock: %v", err)
+			}
+			if waited < c.waits || waited > c.waits+lockPause {
+				t.Errorf("waited %s, want %s", waited, c.waits)
 			}
 		})
 	}

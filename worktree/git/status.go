@@ -25,6 +25,3 @@ func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error)
 	}
 	return head, dirty, nil
 }
-
-// HidesChanges reports whether a line of `ls-files -v` is of a file whose changes git ignores.
-func HidesChanges(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }

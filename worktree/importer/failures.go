@@ -42,12 +42,12 @@ func IsTemporary(err error) bool {
 	return ok && strings.Contains(files.Error(), noRoom)
 }
 
-// IsOutOfResources reports whether the machine lacks disk space, memory, processes or files. It only trusts errors of the system
-// itself and of [MarkBaseFailure], because an agent may have written any other text.
+// IsOutOfResources reports whether the machine lacks disk space, memory, processes or files, or a git holds the lock of a ref and
+// does not end. It only trusts errors of the system itself, of [MarkBaseFailure] and [git.ErrLocked], because an agent may have written any other text.
 func IsOutOfResources(err error) bool {
 	_, said := errors.AsType[*baseError](err)
 	return said || slices.ContainsFunc([]error{
-		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
+		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS, git.ErrLocked,
 	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 

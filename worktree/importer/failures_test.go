@@ -27,6 +27,7 @@ func TestPassing(t *testing.T) {
 		"no memory here":                {pathError(syscall.ENOMEM), true},
 		"no files here":                 {pathError(syscall.EMFILE), true},
 		"disk full here":                {pathError(syscall.ENOSPC), true},
+		"ref locked all the time":       {fmt.Errorf("move refs: %w", git.ErrLocked), true},
 		"quota here":                    {pathError(syscall.EDQUOT), true},
 		"broken disk":                   {pathError(syscall.EIO), true},
 		"no permission":                 {pathError(syscall.EACCES), false},

@@ -12,7 +12,7 @@ import (
 // HidesChanges reports whether the index tells git to ignore changes of files (assume-unchanged, skip-worktree), which git
 // status then does not show. In a sparse checkout it always does. g is pinned to the checkout.
 func HidesChanges(ctx context.Context, g git.Runner) (hides bool, err error) {
-	err = g.Lines(ctx, func(line []byte) { hides = hides || git.HidesChanges(string(line)) }, "ls-files", "-v")
+	err = g.Lines(ctx, func(line []byte) { hides = hides || line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }, "ls-files", "-v")
 	return hides, err
 }
 

@@ -70,11 +70,8 @@ func (s Scope) staleLocks() ([]leftover.Leftover, error) {
 	paths, err := s.Git.StaleLocks()
 	var all []leftover.Leftover
 	for _, path := range paths {
-		all = append(all, leftover.Leftover{Kind: leftover.Lock, Where: path, Safe: true, Remove: func(context.Context) (string, error) {
-			if !s.isOld(path) { // another git has the lock by now
-				return "", nil
-			}
-			return "", os.Remove(path)
+		all = append(all, leftover.Leftover{Kind: leftover.Lock, Where: path, Safe: true, Remove: func(ctx context.Context) (string, error) {
+			return "", s.Git.FreeLock(ctx, path)
 		}})
 	}
 	return all, err
