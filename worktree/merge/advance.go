@@ -187,6 +187,9 @@ func (r Repo) follow(ctx context.Context, m move, tip string) error {
 			}
 			done[c.Dir] = true
 			if err := r.bringForward(ctx, c, m, tip); err != nil {
+				if undone := r.findUndone(ctx, m); undone != nil {
+					return undone
+				}
 				return fmt.Errorf("%w: %w; before you commit there, type: git -C %s switch --detach %s && git -C %s switch --merge %s",
 					ErrBehind, err, git.Quote(c.Dir), m.old, git.Quote(c.Dir), git.Quote(git.DisplayName(m.ref)))
 			}
@@ -194,7 +197,36 @@ func (r Repo) follow(ctx context.Context, m move, tip string) error {
 		_ = r.sleep(ctx, glance) // ctx does not end
 		rest += glance
 	}
-	return nil
+	return r.findUndone(ctx, m)
+}
+
+// findUndone fails with ErrBehind if a commit of the user's on top of the move has files as they were before: it was made in a
+// checkout that has got the branch just before ralph could bring it forward.
+func (r Repo) findUndone(ctx context.Context, m move) error {
+	refs, err := r.Git.Refs(ctx, m.ref)
+	top := refs[m.ref]
+	if err != nil || top == "" || top == m.new {
+		return nil //nolint:nilerr // the branch was moved; only this question stays open
+	}
+	f := files{git: r.Git}
+	ours, err := f.changes(ctx, m.old, m.new)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	theirs, err := f.changes(ctx, m.new, top)
+	if on, errOn := r.Git.Contains(ctx, top, m.new); err != nil || errOn != nil || !on {
+		return nil //nolint:nilerr // see above
+	}
+	before := map[string]entry{}
+	for _, c := range ours {
+		before[c.path] = c.old
+	}
+	undone := slices.DeleteFunc(theirs, func(c change) bool { was, moved := before[c.path]; return !moved || was != c.new })
+	if len(undone) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w in time: the commit %s on top of it undoes the merge in %d of its %d files, such as %s; to see what is missing: git -C %s diff %s %s",
+		ErrBehind, git.Short(top), len(undone), len(ours), git.Printable(undone[0].path), git.Quote(r.Top), git.Short(top), git.Short(m.new))
 }
 
 // traces describes what git changes last in checkouts when it switches branches.

@@ -203,6 +203,39 @@ func TestWaitsForTheUsersSwitch(t *testing.T) {
 	}
 }
 
+// A git that switches to main has read the old commit, and the user commits before ralph sees the switch. The commit undoes the
+// merge, and ralph says so, unless it has only files of its own.
+func TestUserCommitsBeforeRalphFollows(t *testing.T) {
+	t.Parallel()
+	for name, behind := range map[string]bool{"the old files": true, "the merged files": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.git("switch", "-q", "-c", "feature")
+			var top string
+			s.repo.Sleep = func(context.Context, time.Duration) error {
+				if top != "" {
+					return nil
+				}
+				s.git("symbolic-ref", "HEAD", s.base.Ref)
+				if !behind {
+					s.git("reset", "-q", "--hard")
+				}
+				s.write("own", "mine")
+				top = s.commit("mine")
+				return nil
+			}
+			commit, err := s.merge()
+			if commit != s.tip || errors.Is(err, ErrBehind) != behind || !behind && err != nil {
+				t.Fatalf("%q, %v", commit, err)
+			}
+			if behind && !strings.Contains(err.Error(), git.Short(top)+" on top of it undoes the merge in 5 of its 5 files, such as a;") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // While ralph holds the lock of the index, git still makes a new branch at the same commit, and a script can move a branch.
 // Ralph then puts the files back.
 func TestBranchChangesUnderTheLock(t *testing.T) {
