@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/internal/incoming"
 	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -121,6 +122,18 @@ func TestLeftovers(t *testing.T) {
 			dir := traces.TempDir(f.state, dead)
 			f.write(dir, "record-1", "x")
 			return leftover.Temp, dir
+		}},
+		"a killed fetch": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			used, remove, err := incoming.Folder(filepath.Join(f.dir, ".git/objects"))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Cleanup(remove)
+			left := used + "-killed"
+			f.write(left, "pack/tmp_pack_1", "x") // not locked
+			f.age(used)
+			f.age(left)
+			return leftover.Temp, left
 		}},
 		"temporary files of another machine": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			other := f.repo.self

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,11 +20,11 @@ const (
 // fetch fetches claims of the remote, adds them to known and stores them here. Anybody with push access can attach files of
 // any size to a claim. So the fetched objects stay in a separate folder, and only the commits of claims are kept.
 func (c remoteRefs) fetch(ctx context.Context, known map[string]string, bytesLeft *int64, commits ...string) error {
-	dir, err := incoming.Folder(c.objects.Dir)
+	dir, remove, err := incoming.Folder(c.objects.Dir)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	incomingRefs := c
 	incomingRefs.git = incoming.WithObjectFolder(c.git, c.objects.Dir, dir)
 	err = incoming.FetchInto(ctx, incomingRefs.git, dir, c.remote, c.maxFetch, commits...)

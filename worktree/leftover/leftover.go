@@ -31,7 +31,7 @@ const (
 	OtherState Kind = "worktree of another state folder"          // its branch cannot be checked out here
 	Record     Kind = "unreadable worktree record"                // its worktree is unknown
 	Stray      Kind = "worktree without a record"                 // the record was lost, and the run's files are left
-	Temp       Kind = "temporary files of an ended ralph process" // in the state folder
+	Temp       Kind = "temporary files of an ended ralph process" // in the state folder, or fetched objects
 	Trash      Kind = "removed worktree not yet deleted"          // it is being deleted, or a part of it could not be deleted
 )
 

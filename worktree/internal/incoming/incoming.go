@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -31,11 +32,11 @@ const (
 // more than maxBytes bytes (0: no limit), and with [*disk.ShortError].
 func Fetch(ctx context.Context, g git.Runner, remote string, maxBytes int64, what ...string) error {
 	objects := filepath.Join(g.Common(), "objects")
-	dir, err := Folder(objects)
+	dir, remove, err := Folder(objects)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	if err := FetchInto(ctx, WithObjectFolder(g, objects, dir), dir, remote, maxBytes, what...); err != nil {
 		return err
 	}
@@ -45,13 +46,44 @@ func Fetch(ctx context.Context, g git.Runner, remote string, maxBytes int64, wha
 	return nil
 }
 
-// Folder makes a folder for fetched objects inside an objects folder.
-func Folder(objects string) (string, error) {
-	dir, err := os.MkdirTemp(objects, "tmp_objdir-incoming-") // git gc removes folders with this prefix
-	if err != nil {
-		return "", fmt.Errorf("fetch: %w", err)
+// prefix is that of the folders' names: git gc removes folders with its first part.
+const prefix = "tmp_objdir-incoming-ralph-"
+
+// Folder makes a folder for fetched objects inside an objects folder. It is locked while it is in use; see [Left].
+func Folder(objects string) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp(objects, prefix); err != nil {
+		return "", nil, fmt.Errorf("fetch: %w", err)
 	}
-	return dir, nil
+	f, err := os.Open(dir)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", nil, fmt.Errorf("fetch: %w", err)
+	}
+	_, _ = filelock.Try(f) // where it does not work, Left does not list the folder, and git gc removes it
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		_ = f.Close()
+	}, nil
+}
+
+// Left lists the folders that nobody uses, because their process was killed, or is just about to lock them.
+func Left(objects string) (dirs []string) {
+	entries, _ := os.ReadDir(objects) // without the folder there are none
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		path := filepath.Join(objects, e.Name())
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if unused, err := filelock.Try(f); unused && err == nil {
+			dirs = append(dirs, path)
+		}
+		_ = f.Close()
+	}
+	return dirs
 }
 
 // WithObjectFolder returns g with a separate folder for new objects.

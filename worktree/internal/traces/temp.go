@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/internal/incoming"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
@@ -61,6 +62,11 @@ func (s Scope) TempFolders() (all []leftover.Leftover) {
 		}
 		if dir := filepath.Join(root, host); host != s.Self.Host && isOldTemp(dir) {
 			_ = os.Remove(dir) // fails unless it is empty
+		}
+	}
+	for _, path := range incoming.Left(filepath.Join(s.Common, "objects")) {
+		if s.isOld(path) { // a younger one may be about to be locked
+			all = append(all, leftover.Leftover{Kind: leftover.Temp, Where: path, Safe: true, Remove: removeFunc(path)})
 		}
 	}
 	return all
