@@ -98,9 +98,9 @@ func TestEnoughFiles(t *testing.T) {
 	}{
 		{4, 192, ""},
 		{1, 96, ""},
-		{4, 191, "--parallel 4 needs 192 open files, but 191 are allowed; use --parallel 3, or allow more with: ulimit -Hn 193"},
-		{4, 64, "--parallel 4 needs 192 open files, but 64 are allowed; allow more with: ulimit -Hn 193"},
-		{1, 20, "--parallel 1 needs 96 open files, but 20 are allowed; allow more with: ulimit -Hn 97"},
+		{4, 191, "--parallel 4 needs 193 open files, but 191 are allowed; use --parallel 3, or allow more with: ulimit -Hn 193"},
+		{4, 64, "--parallel 4 needs 193 open files, but 64 are allowed; allow more with: ulimit -Hn 193"},
+		{1, 20, "--parallel 1 needs 97 open files, but 20 are allowed; allow more with: ulimit -Hn 97"},
 	} {
 		got := ""
 		if err := enoughFiles(c.parallel, c.limit); err != nil {

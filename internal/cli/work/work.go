@@ -140,8 +140,8 @@ func enoughFiles(parallel int, limit uint64) error {
 	if fit > 0 {
 		fewer = fmt.Sprintf("use --parallel %d, or ", fit)
 	}
-	return exit.Usagef("--parallel %d needs %d open files, but %d are allowed; %sallow more with: ulimit -Hn %d",
-		parallel, parking.FilesNeeded(parallel), limit, fewer, parking.FilesNeeded(parallel)+1)
+	needed := parking.FilesNeeded(parallel) + 1 // Go leaves one of the hard limit unused
+	return exit.Usagef("--parallel %d needs %d open files, but %d are allowed; %sallow more with: ulimit -Hn %[2]d", parallel, needed, limit, fewer)
 }
 
 // onlyKey returns the key of a single run, else the placeholder KEY.
