@@ -99,7 +99,7 @@ func (g Runner) removeLock(path string, first fs.FileInfo) (removed bool, err er
 		return false, err
 	}
 	if now, err := os.Lstat(path); err != nil || !sameFile(first, now) {
-		return true, nil //nolint:nilerr // it has gone
+		return true, nil // it has gone
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("remove stale lock: %w", err)

@@ -43,7 +43,8 @@ func IsTemporary(err error) bool {
 }
 
 // IsOutOfResources reports whether the machine lacks disk space, memory, processes or files, or a git holds the lock of a ref and
-// does not end. It only trusts errors of the system itself, of [MarkBaseFailure] and [git.ErrLocked], because an agent may have written any other text.
+// does not end. It only trusts errors of the system itself, of [MarkBaseFailure] and [git.ErrLocked], because an agent may have
+// written any other text.
 func IsOutOfResources(err error) bool {
 	_, said := errors.AsType[*baseError](err)
 	return said || slices.ContainsFunc([]error{

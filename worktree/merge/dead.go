@@ -27,7 +27,8 @@ func (r Repo) Leftovers(ctx context.Context) (all []leftover.Leftover, err error
 		}
 		_ = lock.Close()
 		all = append(all, leftover.Leftover{
-			Kind: leftover.Hold, Where: path, Detail: fmt.Sprintf("of %s from %s to %s", git.DisplayName(m.ref), git.Short(m.old), git.Short(m.new)), Safe: true,
+			Kind: leftover.Hold, Where: path, Safe: true,
+			Detail: fmt.Sprintf("of %s from %s to %s", git.DisplayName(m.ref), git.Short(m.old), git.Short(m.new)),
 			Remove: func(ctx context.Context) (string, error) { return "", r.end(context.WithoutCancel(ctx), c) },
 		})
 	}
