@@ -44,7 +44,7 @@ func (Claude) Describe() Description {
 			Name: "anthropic", Upstream: "https://api.anthropic.com", UpstreamEnv: "ANTHROPIC_BASE_URL",
 			Routes: []Route{
 				{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
-				{"GET", "/v1/models*"}, {"HEAD", "/"}, // with which claude checks whether it is online
+				{"GET", "/v1/models"}, {"GET", "/v1/models/*"}, {"HEAD", "/"}, // with which claude checks whether it is online
 			},
 			ProxySettings: pointClaude,
 		},

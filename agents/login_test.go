@@ -233,3 +233,17 @@ func TestSecretsOfALogin(t *testing.T) {
 		t.Errorf("of a broken login: %q", got)
 	}
 }
+
+// A route with a star matches what is below a path, and not other paths that begin like it.
+func TestRoutesAreExact(t *testing.T) {
+	t.Parallel()
+	for _, a := range agents.Builtin() {
+		if e := a.Describe().Endpoint; e != nil {
+			for _, r := range e.Routes {
+				if strings.HasSuffix(r.Path, "*") && !strings.HasSuffix(r.Path, "/*") {
+					t.Errorf("%s: %s", a.Name(), r.Path)
+				}
+			}
+		}
+	}
+}
