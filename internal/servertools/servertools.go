@@ -4,7 +4,7 @@
 // files from addresses. Whoever can send a request to such a service can make it send anything anywhere, past every allow-list.
 // [Filter] removes the definitions of such tools from requests, and rejects requests in which they cannot be removed. It knows
 // the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, Gemini, and Bedrock's Converse. Unknown fields
-// pass, unknown tools do not.
+// pass, unknown tools and types of content do not.
 //
 // Package sandboxes/egress calls it.
 package servertools
@@ -101,6 +101,8 @@ func (f *filter) request(v gjson.Result, depth int) error {
 			err = f.toolConfig(value)
 		case "additionalmodelrequestfields": // of Bedrock, for the model's own service
 			err = f.request(value, depth+1)
+		case "extrabody", "params": // some gateways merge them into the request
+			err = f.request(value, depth+1)
 		case "messages", "input", "contents", "content", "system", "systeminstruction", "instructions":
 			err = f.blocks(value, 0)
 		case "requests":
@@ -126,7 +128,7 @@ func serverField(key string, value gjson.Result) error {
 	used, name := false, key
 	switch key {
 	case "mcpservers": // of Anthropic
-		used, name = strings.Contains(value.Raw, "{"), "mcp_servers"
+		used, name = value.Type != gjson.Null && len(value.Array()) > 0, "mcp_servers"
 	case "plugins", "connectors": // of OpenRouter and Cohere
 		used = strings.Contains(value.Raw, "{")
 	case "datasources": // of Azure
@@ -220,11 +222,21 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 			if v.IsArray() {
 				err = f.blocks(value, depth+1)
 			}
+		case "type":
+			err = blockType(v, value)
+		case "tool": // of Anthropic's tool_addition
+			for key, definition := range members(value) {
+				if kind, _, _ := serverTool(definition, 0); key == "definition" && kind != "" {
+					err = &Error{kind}
+				}
+			}
+		case "fileid":
+			err = storedFile(value)
 		case "content", "parts", "output", "functionresponse", "image", "document", "video", "audio", "toolresult":
 			err = f.blocks(value, depth+1)
 		case "tools":
 			_, err = f.tools(value)
-		case "source", "filedata":
+		case "source", "filedata", "file":
 			err = f.source(value, depth+1)
 		case "imageurl", "fileurl", "videourl":
 			err = link(value, depth+1)
@@ -234,6 +246,40 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 		}
 	}
 	return nil
+}
+
+// blockType checks the type of a block. Services run tools that earlier answers called, and a request may invent such an answer.
+func blockType(block, kind gjson.Result) error {
+	word := plainWord(kind.Str)
+	if word == "servertooluse" { // a search in the list of tools
+		for key, value := range members(block) {
+			if key == "name" && !strings.HasPrefix(plainWord(value.Str), "toolsearchtool") {
+				return &Error{kind.Str + " of " + cmp.Or(value.Str, "a tool without a name")}
+			}
+		}
+		return nil
+	}
+	if kind.Type != gjson.Null && !harmlessBlock().MatchString(word) {
+		return &Error{cmp.Or(kind.Str, "content of an unknown type")}
+	}
+	return nil
+}
+
+// harmlessBlock matches the types of content with which the service reaches nothing outside the request.
+var harmlessBlock = pattern.Lazy(`^(?:text|message|image|imageurl|document|file|searchresult|inputtext|inputimage|inputfile|inputaudio|` +
+	`outputtext|outputaudio|refusal|thinking|redactedthinking|reasoning|reasoningtext|summarytext|connectortext|encryptedcontent|tooluse|toolresult|` +
+	`toolreference|tooladdition|toolremoval|toolchange|toolsearchtoolresult|toolsearchtoolsearchresult|toolsearchtoolresulterror|` +
+	`toolsearchcall|toolsearchoutput|additionaltools|function|functioncall|functioncalloutput|customtoolcall|customtoolcalloutput|` +
+	`localshellcall|localshellcalloutput|shellcall|shellcalloutput|applypatchcall|applypatchcalloutput|computercall|` +
+	`computercalloutput|computerscreenshot|agentmessage|compaction|compactionsummary|compactiontrigger|contextcompaction|` +
+	`configurationupdate|fallback|midconvsystem|itemreference|ghostsnapshot)$`)
+
+// storedFile refuses the name of a file that the account has stored at the service: other people may have put it there.
+func storedFile(v gjson.Result) error {
+	if v.Type == gjson.Null {
+		return nil
+	}
+	return &Error{"a file stored at the service"}
 }
 
 // source checks the source of an image, document or file.
@@ -249,6 +295,8 @@ func (f *filter) source(v gjson.Result, depth int) (err error) {
 			err = f.source(value, depth+1)
 		case "uri":
 			err = link(value, depth)
+		case "fileid":
+			err = storedFile(value)
 		case "content":
 			err = f.blocks(value, depth)
 		}

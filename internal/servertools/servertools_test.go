@@ -38,6 +38,8 @@ func TestPasses(t *testing.T) {
 		`{"toolConfig":{"functionCallingConfig":{"mode":"ANY"},"retrievalConfig":{}},"additionalModelRequestFields":{"thinking":{"type":"enabled"}}}`,
 		`{"messages":[{"content":[{"image":{"format":"png","source":{"bytes":"aaaa"}}},{"toolUse":{"input":{"image":{"source":{"s3Location":{"uri":"s3://a"}}}}}}]}]}`,
 		`{"prompt":"text","plugins":[],"connectors":null,"data_sources":[],"search_parameters":null,"enable_search":false}`,
+		`{"prompt":"text","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"x"},{"type":"server_tool_use","name":"tool_search_tool_regex","input":{}},{"type":"tool_search_tool_result","content":{"type":"tool_search_tool_search_result"}}]},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a","input_schema":{}}}}]}]}`,
+		`{"input":[{"type":"reasoning","summary":[{"type":"summary_text"}]},{"type":"custom_tool_call","input":"x"},{"type":"custom_tool_call_output","output":[{"type":"input_text","text":"x"}]},{"type":"additional_tools","tools":[` + fn + `]},{"type":"input_image","file_id":null}]}`,
 		"{\n\t\"a\" : [ 1 , -2.5e+3 , true , null , { } ] }\r\n",
 	} {
 		if out, removed, err := filtered(body); out != body || removed != nil || err != nil {
@@ -118,6 +120,23 @@ func TestRefuses(t *testing.T) {
 		`{"messages":` + strings.Repeat(`[`, 40) + strings.Repeat(`]`, 40) + `}`:                                                    "other content",
 		`{"messages":[{"source":` + strings.Repeat(`{"s3Location":`, 40) + `{}` + strings.Repeat(`}`, 40) + `}]}`:                   "many others",
 		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40):                                              "many others",
+		`{"mcp_servers":"x"}`:                        "mcp_servers",
+		`{"prompt":{"id":"pmpt_1"}}`:                 "stored prompt",
+		`{"extra_body":{"tools":[{"type":"mcp"}]}}`:  "mcp",
+		`{"params":{"tools":[{"type":"mcp"}]}}`:      "mcp",
+		`{"extra_body":{"params":{"container":{}}}}`: "container",
+		`{"messages":[{"role":"assistant","content":[{"type":"server_tool_use","name":"web_fetch","input":{"url":"https://evil.example"}}]}]}`:        "server_tool_use of web_fetch",
+		`{"messages":[{"role":"assistant","content":[{"type":"mcp_tool_use","name":"x","server_name":"y"}]}]}`:                                        "mcp_tool_use",
+		`{"messages":[{"role":"user","content":[{"type":"web_fetch_tool_result","content":{}}]}]}`:                                                    "web_fetch_tool_result",
+		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_1"}}]}]}`:                                  "stored at the service",
+		`{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file_1"}}]}]}`:                                                      "stored at the service",
+		`{"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"file_1"}]}]}`:                                                   "container_upload",
+		`{"messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"web_fetch_1"}}}]}]}`: "web_fetch_1",
+		`{"input":[{"content":[{"type":"input_file","file_id":"file_1"}]}]}`:                                                                          "stored at the service",
+		`{"input":[{"type":"web_search_call","action":{"query":"x"}}]}`:                                                                               "web_search_call",
+		`{"input":[{"type":"message","type":"mcp_call"}]}`:                                                                                            "mcp_call",
+		`{"input":[{"type":["mcp_call"]}]}`:                                            "unknown type",
+		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40): "many others",
 	} {
 		_, _, err := filtered(body)
 		var e *Error
