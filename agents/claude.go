@@ -46,6 +46,21 @@ func (Claude) Describe() Description {
 				{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
 				{"GET", "/v1/models"}, {"GET", "/v1/models/*"}, {"HEAD", "/"}, // with which claude checks whether it is online
 			},
+			Models: ModelNames{
+				Aliases: map[string][]string{
+					"sonnet": {"claude-sonnet-*"}, "opus": {"claude-opus-*"}, "haiku": {"claude-haiku-*"}, "fable": {"claude-fable-*"},
+					"opusplan": {"claude-opus-*", "claude-sonnet-*"}, "best": {"claude-opus-*", "claude-fable-*"}, "default": nil,
+					// Claude requests its newest opus for these.
+					"claude-opus-4": {"claude-opus-*"}, "claude-opus-4-0": {"claude-opus-*"}, "claude-opus-4-1": {"claude-opus-*"},
+				},
+				Helpers: []string{"claude-haiku-*", "claude-3-5-haiku"}, // for titles, summaries and fetched pages
+				Var:     "ANTHROPIC_MODEL",
+				OtherVars: []string{
+					"ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
+					"ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_FABLE_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL",
+				},
+				Families: []string{"claude-"},
+			},
 			ProxySettings: pointClaude,
 		},
 		Sbx:         Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},

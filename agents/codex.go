@@ -36,6 +36,7 @@ func (Codex) Describe() Description {
 		Endpoint: &Endpoint{
 			Name: "openai", Upstream: "https://api.openai.com/v1", UpstreamEnv: "OPENAI_BASE_URL",
 			Routes:        []Route{{"POST", "/responses"}, {"POST", "/responses/compact"}, {"GET", "/models"}, {"GET", "/models/*"}},
+			Models:        ModelNames{Families: []string{"gpt-", "codex-", "o3", "o4-"}},
 			ProxySettings: pointCodex,
 		},
 		Sbx:         Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},

@@ -53,6 +53,7 @@ type Endpoint struct {
 	UpstreamEnv string // variable with which users replace Upstream
 	// Routes are the requests that the agent makes; with the credential others would be possible.
 	Routes []Route
+	Models ModelNames
 	// ProxySettings returns the settings for Options.Env and the arguments for Options.Args that direct the agent to this URL.
 	ProxySettings func(s Service, url, placeholder string) (env, args []string)
 }

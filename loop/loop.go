@@ -102,10 +102,11 @@ func (b Budget) Min(o Budget) Budget {
 
 // Meter counts the agent's usage where ralph is the proxy between the agent and its model service.
 type Meter interface {
-	Limit(b Budget)            // sets the limit of Used; called before and after each iteration
-	Used() agents.Usage        // usage since the meter was made
-	Requests() MeteredRequests // requests since the last call of Limit
-	Changed() <-chan struct{}  // receives a value after Used has grown; one value may stand for several changes
+	Limit(b Budget)           // sets the limit of Used; called before and after each iteration
+	Used() agents.Usage       // usage since the meter was made
+	Changed() <-chan struct{} // receives a value after Used has grown; one value may stand for several changes
+	// Requests describes the requests since the last call of Limit. Refusals are those that concern the agent.
+	Requests(by agents.Link) MeteredRequests
 	// SharedLimitError returns an error that names a limit shared with other runs, if this run's usage reaches it; nil: none.
 	SharedLimitError(ctx context.Context, used agents.Usage) error
 }
@@ -116,8 +117,8 @@ type MeteredRequests struct {
 	UsedNothing    bool  // Answered, all requests have ended, and each was refused or reached no service: nothing was used
 	Unpriced       bool  // the prices of some models are unknown, so that the cost in Used lacks them
 	LargestRequest int64 // tokens of the largest request with its answer
-	// Refused: the service has refused a request because of a limit, an overload or the login, or has broken off an answer. LimitEnd
-	// is the end of the limit that it has stated; zero: none.
+	// Refused: the service has refused a request for the agent's model because of a limit, an overload or the login, or has broken
+	// off an answer, and has answered no later one. LimitEnd is the end of the limit that it has stated; zero: none.
 	Refused  bool
 	LimitEnd time.Time
 }

@@ -30,7 +30,7 @@ func (c *fakeMeter) SharedLimitError(_ context.Context, used agents.Usage) error
 
 func newFakeMeter() *fakeMeter { return &fakeMeter{changed: make(chan struct{}, 1)} }
 
-func (c *fakeMeter) Requests() MeteredRequests {
+func (c *fakeMeter) Requests(agents.Link) MeteredRequests {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.passed

@@ -67,7 +67,7 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 	spent := report.Spent(before)
 	var passed MeteredRequests
 	if r.c.Meter != nil {
-		passed = r.c.Meter.Requests()
+		passed = r.c.Meter.Requests(agents.Link{Agent: r.c.Agent, Options: r.c.Options})
 	}
 	r.doubt(t, passed)
 	if !passed.Answered && spent.CostUSD == 0 && spent.Tokens() > 0 && r.c.Price != nil {

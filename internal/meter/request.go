@@ -16,18 +16,47 @@ const (
 	maxAnswers = 128
 )
 
-// Asked returns the most that the answer to a request may use, and the model and the service tiers that the request names. The input
-// is estimated from the size of the body, which should be JSON.
-func Asked(body []byte, path string) (u agents.Usage, model string, tiers map[string]bool) {
-	model, tiers = modelOf(path), map[string]bool{}
+// Request describes what a request asks for.
+type Request struct {
+	// Most is the most that the answer may use. The input is estimated from the size of the body.
+	Most agents.Usage
+	// Models are the models that the request names; the last is the main one. A name that cannot be one is "".
+	Models []string
+	Tiers  map[string]bool // service tiers that it names
+}
+
+// Model returns the main model; "" if the request names none.
+func (r Request) Model() string {
+	if len(r.Models) == 0 {
+		return ""
+	}
+	return r.Models[len(r.Models)-1]
+}
+
+// Asked returns what a request with this body, which should be JSON, asks for.
+func Asked(body []byte, path string) Request {
+	r := Request{Tiers: map[string]bool{}}
+	if named := modelOf(path); named != "" {
+		r.Models = []string{named}
+	}
 	var limit, answers int64
 	var read func(v gjson.Result, outer bool)
 	read = func(v gjson.Result, outer bool) {
 		v.ForEach(func(key, value gjson.Result) bool { // also of duplicates, since services differ in which one counts
 			name := strings.ReplaceAll(strings.ToLower(key.Str), "_", "")
 			switch {
-			case outer && name == "model" && isModel(value.Str):
-				model = value.Str
+			case outer && name == "model":
+				r.addModel(value)
+			case outer && (name == "models" || name == "fallbacks"): // tried after the main one
+				others := Request{}
+				value.ForEach(func(_, other gjson.Result) bool {
+					if model := other.Get("model"); model.Exists() {
+						other = model
+					}
+					others.addModel(other)
+					return true
+				})
+				r.Models = append(others.Models, r.Models...)
 			case outer && (name == "generationconfig" || name == "inferenceconfig"):
 				if value.IsObject() {
 					read(value, false)
@@ -35,7 +64,7 @@ func Asked(body []byte, path string) (u agents.Usage, model string, tiers map[st
 			case outer && (name == "servicetier" || name == "speed"):
 				var named tier
 				if _ = named.UnmarshalJSON([]byte(value.Raw)); named != "" {
-					tiers[string(named)] = true
+					r.Tiers[string(named)] = true
 				}
 			case value.Type != gjson.Number:
 			case name == "maxoutputtokens",
@@ -53,6 +82,14 @@ func Asked(body []byte, path string) (u agents.Usage, model string, tiers map[st
 	if limit <= 0 {
 		limit = maxOutput
 	}
-	u.Input, u.Output = int64(len(body))/BytesPerToken, min(limit, maxOutput)*max(1, min(answers, maxAnswers))
-	return u, model, tiers
+	r.Most = agents.Usage{Input: int64(len(body)) / BytesPerToken, Output: min(limit, maxOutput) * max(1, min(answers, maxAnswers))}
+	return r
+}
+
+func (r *Request) addModel(v gjson.Result) {
+	name := v.Str
+	if !isModel(name) {
+		name = ""
+	}
+	r.Models = append(r.Models, name)
 }

@@ -31,7 +31,8 @@ func TestAsked(t *testing.T) {
 		{"/v1beta/models/gemini-3-pro:generateContent", `{"generation_config":{"max_output_tokens":8,"candidateCount":2}}`, 16, "gemini-3-pro"},
 		{"/model/anthropic.claude-v1/converse", `{"inferenceConfig":{"maxTokens":7}}`, 7, "anthropic.claude-v1"},
 	} {
-		got, model, _ := Asked([]byte(tt.body), tt.path)
+		asked := Asked([]byte(tt.body), tt.path)
+		got, model := asked.Most, asked.Model()
 		if want := (agents.Usage{Input: int64(len(tt.body)) / BytesPerToken, Output: tt.output}); got != want || model != tt.model {
 			t.Errorf("%s %s: %+v of %q, want %+v of %q", tt.path, tt.body, got, model, want, tt.model)
 		}
@@ -49,9 +50,27 @@ func TestAskedTiers(t *testing.T) {
 		`{"serviceTier":{"type":"priority"}}`:                           {"priority"},
 		`{"speed":"fast"}`:                                              {"fast"},
 		`{"service_tier":7,"speed":null}`:                               nil,
+		`{"service_tier":"standard_only"}`:                              {"standard"},
 	} {
-		_, _, tiers := Asked([]byte(body), "/responses")
-		if got := slices.Sorted(maps.Keys(tiers)); !slices.Equal(got, want) {
+		if got := slices.Sorted(maps.Keys(Asked([]byte(body), "/responses").Tiers)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+// A request names every model that a service may take for its model. The last is the main one.
+func TestAskedModels(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{}`:                        nil,
+		`{"model":"a","model":"b"}`: {"a", "b"},
+		`{"Model":"a","model":"b"}`: {"a", "b"},
+		`{"model":["a"]}`:           {""},
+		`{"model":"a b"}`:           {""},
+		`{"model":"a","models":["b","c"],"fallbacks":[{"model":"d"}]}`: {"d", "b", "c", "a"},
+		`{"messages":[{"model":"a"}]}`:                                 nil,
+	} {
+		if got := Asked([]byte(body), "/v1/messages").Models; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}

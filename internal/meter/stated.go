@@ -193,7 +193,7 @@ func (t *tier) UnmarshalJSON(raw []byte) error {
 		s = strings.TrimPrefix(s, prefix)
 	}
 	switch s {
-	case "default", "auto", "on_demand", "unspecified":
+	case "default", "auto", "on_demand", "unspecified", "standard_only":
 		s = standard
 	}
 	if isModel(s) {

@@ -71,7 +71,7 @@ func TestBooking(t *testing.T) {
 		t.Errorf("others count %d, want what was used", got)
 	}
 	refuse = errors.New("lost")
-	if _, err := m.admit(t.Context(), "POST", "/v1/messages", nil); !errors.Is(err, refuse) {
+	if _, err := m.admit(t.Context(), nil, "POST", "/v1/messages", nil); !errors.Is(err, refuse) {
 		t.Errorf("a request that could not be booked: %v", err)
 	}
 	refuse = nil

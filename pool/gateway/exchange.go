@@ -19,6 +19,8 @@ import (
 type exchange struct {
 	meter    *Meter
 	ctx      context.Context // ends when the agent hangs up
+	from     *caller         // may be nil
+	number   int             // of the request, in the meter
 	path     string
 	size     int           // bytes of the request
 	asked    agents.Usage  // the most that the request may use
@@ -85,7 +87,7 @@ func (a *answer) Read(p []byte) (int, error) {
 
 func (x *exchange) noteRefusal() {
 	if end, unavailable := x.refusal.limit(time.Now()); unavailable {
-		x.meter.noteRefusal(end)
+		x.meter.noteRefusal(x, end)
 	}
 }
 
@@ -114,8 +116,11 @@ func (x *exchange) End() {
 	defer x.meter.account.End(x.need)
 	defer func() { x.meter.runBooking().end(x.used) }()
 	free := x.failed || x.answer == nil && !x.sent.Load()
-	if x.broken() {
-		x.meter.noteRefusal(time.Time{})
+	switch {
+	case x.broken():
+		x.meter.noteRefusal(x, time.Time{})
+	case !x.failed && x.answer != nil && (x.complete || x.answer.Finished()):
+		x.meter.noteSuccess(x)
 	}
 	defer func() {
 		x.meter.noteAnswer(x.unpriced, !free || x.used != (agents.Usage{}))
@@ -149,13 +154,21 @@ func (x *exchange) broken() bool {
 
 // count counts the answer's usage so far, or its total if final: the model's name may follow the usage.
 func (x *exchange) count(used agents.Usage, model string, final bool) {
-	cost, known := x.meter.cost(model, used, ledger.Terms(x.answer.Terms()))
-	used.CostUSD, x.unpriced = cost, model != "" && !known
-	if final && !known {
+	answer, known, assumed := used, false, false
+	if model != "" || final {
+		used.CostUSD, known, assumed = x.meter.cost(x.from, model, used, ledger.Terms(x.answer.Terms()))
+	}
+	if x.unpriced = !known && model != ""; final && !known {
 		used.Unpriced = used.Tokens()
+	}
+	if assumed {
+		used.Estimated = used.Tokens()
+	}
+	if final {
+		x.meter.noteAnswered(x.from, model)
 	}
 	if more := used.Minus(x.used); more != (agents.Usage{}) {
 		x.used = x.used.Add(more)
-		x.meter.addUsage(more, used)
+		x.meter.addUsage(more, answer)
 	}
 }

@@ -39,6 +39,8 @@ type Network struct {
 	Upstream string
 	// Prices are the user's prices, which replace or extend the built-in ones.
 	Prices ledger.Prices
+	// Models are names of further models that agents may use, or patterns as in path.Match.
+	Models []string
 	// Account enforces the project's caps; nil: there are none.
 	Account *ledger.Account
 }
@@ -101,7 +103,7 @@ func (c Config) Open() (*Gateway, error) {
 		g.Agents = append(g.Agents, l)
 		if _, known := services[name]; !known && service.Name != "" {
 			services[name] = service
-			config.Endpoints = append(config.Endpoints, c.endpoint(name, service))
+			config.Endpoints = append(config.Endpoints, c.endpoint(l.Agent, service))
 		}
 	}
 	if len(g.Agents) == 0 && len(g.Missing) > 0 && !c.Idle {
@@ -195,7 +197,7 @@ func Counts(a agents.Agent, c sandboxes.Capabilities) bool {
 }
 
 // endpoint returns the agent's service as the proxy serves it in the sandbox.
-func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
+func (c Config) endpoint(agent agents.Agent, service agents.Service) egress.Endpoint {
 	e := egress.Endpoint{
 		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
 		Secret: secretSource(service, c.Secrets), Model: true, AllowPrivate: service.Named,
@@ -204,13 +206,14 @@ func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
 	}
 	if c.Meter != nil {
+		from := newCaller(agent, c.Agents, c.Network.Models)
 		e.Admit = func(ctx context.Context, method, path string, body []byte) (egress.Exchange, error) {
-			x, err := c.Meter.admit(ctx, method, path, body)
+			x, err := c.Meter.admit(ctx, from, method, path, body)
 			if x == nil {
 				return nil, err
 			}
 			if c.Limited != nil {
-				x.limited = func() { c.Limited(agent) }
+				x.limited = func() { c.Limited(from.agent) }
 			}
 			return x, nil
 		}
@@ -254,6 +257,9 @@ func (g *Gateway) Refused() []sandboxes.Notice {
 	var all []sandboxes.Refusal
 	list, more := g.proxy.Refusals()
 	for _, e := range list {
+		if e.Reason == egress.OtherModel { // the meter names the model
+			continue
+		}
 		all = append(all, sandboxes.Refusal{Host: e.Host, Port: e.Port, Reason: string(e.Reason), Count: e.Count})
 	}
 	return Refusals(all, more)

@@ -87,7 +87,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("the service is named as %q", failure.Message)
 	}
 	c.Meter = NewMeter(c.Network, "r")
-	e := c.endpoint("codex", agents.Service{Name: "openai"})
+	e := c.endpoint(agents.Codex{}, agents.Service{Name: "openai"})
 	for _, status := range []int{200, 429, 500, 529} {
 		x, err := e.Admit(t.Context(), "POST", "/responses", nil)
 		if err != nil {

@@ -1,15 +1,14 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/meter"
@@ -39,14 +38,18 @@ type Meter struct {
 	ended    chan struct{}        // guarded by mu; closed when one of them ends
 	model    string               // guarded by mu; model of the last answer
 	tier     string               // guarded by mu; its service tier
-	unpriced map[string]bool      // guarded by mu; models with unknown prices
+	admitted int                  // guarded by mu; number of requests so far
+	refusals []refused            // guarded by mu; since the last call of Limit
+	mains    map[mainOf]string    // guarded by mu; models
+	notices  []sandboxes.Notice   // guarded by mu
+	tell     func(text string)    // guarded by mu; may be nil
 }
 
 // NewMeter makes the meter of a run, with nothing counted. It uses prices and account of the network.
 func NewMeter(n Network, run string) *Meter {
 	return &Meter{
 		prices: ledger.Builtin().With(n.Prices), account: n.Account, run: run, changed: make(chan struct{}, 1), ended: make(chan struct{}),
-		unpriced: map[string]bool{},
+		mains: map[mainOf]string{},
 	}
 }
 
@@ -72,15 +75,24 @@ func (m *Meter) runUsageForCaps(used agents.Usage) agents.Usage {
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.budget, m.passed, m.served = b, loop.MeteredRequests{}, false
+	m.budget, m.passed, m.served, m.refusals = b, loop.MeteredRequests{}, false, nil
 }
 
-// Requests describes the answers since the last call of Limit. Its tokens include those read from the cache.
-func (m *Meter) Requests() loop.MeteredRequests {
+// Requests describes the answers since the last call of Limit. Its tokens include those read from the cache. Refusals only count
+// for the agent's main model.
+func (m *Meter) Requests(by agents.Link) loop.MeteredRequests {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	passed := m.passed
 	passed.UsedNothing = passed.Answered && !m.served && m.open == 0
+	for _, r := range m.refusals {
+		if m.concerns(r, by) {
+			passed.Refused = true
+			if r.end.After(passed.LimitEnd) {
+				passed.LimitEnd = r.end
+			}
+		}
+	}
 	return passed
 }
 
@@ -107,30 +119,20 @@ func (m *Meter) Used() agents.Usage {
 // Changed returns a channel that gets a value after Used has grown.
 func (m *Meter) Changed() <-chan struct{} { return m.changed }
 
-// Notices returns a notice, once, for each model whose cost is limited but unknown.
-func (m *Meter) Notices() (list []sandboxes.Notice) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.budget.CostUSD > 0 {
-		for _, model := range slices.Sorted(maps.Keys(m.unpriced)) {
-			list = append(list, sandboxes.Noticef("the price of model %s is not known, "+
-				"so the cost budget does not limit it; a token budget does", model))
-		}
-	}
-	clear(m.unpriced)
-	return list
-}
-
 // admit refuses a request if the budget is used up, and delays one that does not fit beside those that have not ended. It returns no
 // exchange for a request that uses no tokens.
-func (m *Meter) admit(ctx context.Context, method, path string, body []byte) (*exchange, error) {
+func (m *Meter) admit(ctx context.Context, from *caller, method, path string, body []byte) (*exchange, error) {
 	if method != http.MethodPost || meter.Free(path) { // a fetched answer was counted before
 		return nil, m.checkBudget()
 	}
-	asked, model, tiers := meter.Asked(body, path)
-	x := &exchange{meter: m, ctx: ctx, path: path, size: len(body), asked: asked, model: model}
-	x.need = m.need(asked, model, tiers)
-	if err := m.reserve(ctx, x.need); err != nil {
+	q, limitsCost := meter.Asked(body, path), m.limitsCost()
+	if err := m.checkModels(from, q, limitsCost); err != nil {
+		return nil, err
+	}
+	x := &exchange{meter: m, ctx: ctx, from: from, path: path, size: len(body), asked: q.Most, model: q.Model()}
+	x.need = m.need(from, q, len(body), limitsCost)
+	m.noteRequest(from, x.model)
+	if err := m.reserve(ctx, x); err != nil {
 		return nil, err
 	}
 	err := m.account.Admit(ctx, x.need)
@@ -149,30 +151,63 @@ func (m *Meter) admit(ctx context.Context, method, path string, body []byte) (*e
 	return x, nil
 }
 
-// need returns the most that a request may use, as far as the price of its model is known. The service may choose the tier, so the tier
-// of the last answer counts like those that the request names.
-func (m *Meter) need(asked agents.Usage, model string, tiers map[string]bool) agents.Usage {
+// bytesPerToken is the size of a token in text that is denser than usual, for what requests reserve.
+const bytesPerToken = 2
+
+// need returns the most that a request may use. The service may choose the tier, so the tier of the last answer counts like those
+// that the request names. Without a price the dearest one of the service counts if the cost is limited.
+func (m *Meter) need(from *caller, q meter.Request, size int, limitsCost bool) agents.Usage {
 	lastModel, lastTier := m.last()
-	price, known := m.prices.Of(cmp.Or(model, lastModel))
-	if known {
-		asked.CostUSD, _ = price.Cost(asked, ledger.Terms{})
-		asked.CostUSD *= price.Dearest(slices.AppendSeq([]string{lastTier}, maps.Keys(tiers)))
+	most := q.Most
+	most.Input = int64(size) / bytesPerToken
+	models := q.Models
+	if len(models) == 0 {
+		models = []string{lastModel}
 	}
-	return asked
+	need, tiers := most, slices.AppendSeq([]string{lastTier}, maps.Keys(q.Tiers))
+	for _, model := range models {
+		price, known := m.prices.Of(model)
+		if !known && limitsCost {
+			price = m.dearest(from)
+		}
+		usd, _ := price.Cost(most, ledger.Terms{})
+		usd *= price.Dearest(tiers)
+		if last := (ledger.Terms{Tier: lastTier}); limitsCost && !last.Standard() && price.Tiers[lastTier] == 0 {
+			usd = max(usd, price.Assumed(most, last))
+		}
+		need.CostUSD = max(need.CostUSD, usd)
+	}
+	return need
 }
 
-// reserve waits until the budget has room for the need of another request beside those that have not ended. A request may exceed
+// limitsCost reports whether a budget or a cap is in US dollars.
+func (m *Meter) limitsCost() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.budget.CostUSD > 0 || m.account.LimitsCost()
+}
+
+func (m *Meter) dearest(from *caller) ledger.Price {
+	if from == nil {
+		return m.prices.Dearest(nil)
+	}
+	return m.prices.Dearest(from.names.Families)
+}
+
+// reserve waits until the budget has room for the need of a request beside those that have not ended. A request may exceed
 // the budget only if it is alone.
-func (m *Meter) reserve(ctx context.Context, need agents.Usage) error {
+func (m *Meter) reserve(ctx context.Context, x *exchange) error {
 	for {
 		m.mu.Lock()
 		if m.budget.Exhausted(m.used) {
 			m.mu.Unlock()
 			return errSpent
 		}
-		if m.open == 0 || !m.budget.Exhausted(m.used.Add(m.reserved).Add(need)) {
+		if m.open == 0 || !m.budget.Exhausted(m.used.Add(m.reserved).Add(x.need)) {
 			m.open++
-			m.reserved = m.reserved.Add(need)
+			m.admitted++
+			x.number = m.admitted
+			m.reserved = m.reserved.Add(x.need)
 			m.mu.Unlock()
 			return nil
 		}
@@ -209,25 +244,30 @@ func (m *Meter) checkBudget() error {
 	return nil
 }
 
-// cost returns the cost of an answer, and records models without a known price.
-func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd float64, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if model == "" {
-		return 0, false
-	}
-	m.model, m.tier = model, terms.Tier
-	price, known := m.prices.Of(model)
-	if known {
+// cost returns the cost of an answer. If it is limited, it is never unknown: then a price is assumed.
+func (m *Meter) cost(from *caller, model string, used agents.Usage, terms ledger.Terms) (usd float64, known, assumed bool) {
+	price, priced := m.prices.Of(model)
+	if priced {
 		usd, known = price.Cost(used, terms)
 	}
-	if !known {
-		if !terms.Standard() {
-			model += " in service tier " + terms.Tier
-		}
-		m.unpriced[model], m.passed.Unpriced = true, true
+	limitsCost := m.limitsCost()
+	m.mu.Lock()
+	if model != "" {
+		m.model, m.tier = model, terms.Tier
+		m.passed.Unpriced = m.passed.Unpriced || !known && !limitsCost
 	}
-	return usd, known
+	m.mu.Unlock()
+	if known || !limitsCost {
+		return usd, known, false
+	}
+	what, like := modelText(model), "the dearest known model of its service"
+	if priced {
+		what, like = fmt.Sprintf("%s in service tier %s", what, terms.Tier), "its dearest known tier"
+	} else {
+		price = m.dearest(from)
+	}
+	m.note(fmt.Sprintf("the price of %s is not known, so the cost budget counts that of %s", what, like))
+	return price.Assumed(used, terms), true, true
 }
 
 // last returns the model and the service tier of the last answer.
@@ -243,16 +283,6 @@ func (m *Meter) noteAnswer(unpriced, served bool) {
 	defer m.mu.Unlock()
 	m.served = m.served || served
 	m.passed.Answered, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
-}
-
-// noteRefusal records that the service has refused a request, or broken off its answer, and the end of its limit; zero: not stated.
-func (m *Meter) noteRefusal(limitEnd time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.passed.Refused = true
-	if limitEnd.After(m.passed.LimitEnd) {
-		m.passed.LimitEnd = limitEnd
-	}
 }
 
 // Add adds usage of the run from elsewhere, for example of its reviewer, and the part of it that only an agent reports.

@@ -53,7 +53,7 @@ func ask(t *testing.T, m *Meter) egress.Exchange {
 // askFor makes a request with this body that the meter admits, and sends it.
 func askFor(ctx context.Context, t *testing.T, m *Meter, body string) egress.Exchange {
 	t.Helper()
-	x, err := m.admit(ctx, "POST", "/v1/messages", []byte(body))
+	x, err := m.admit(ctx, nil, "POST", "/v1/messages", []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestMeter(t *testing.T) {
 		t.Error("nobody was told")
 	}
 	pass(t, m, said("no-such-model", 1, 0))
-	if _, err := m.admit(t.Context(), "POST", "/v1/messages", nil); err == nil {
+	if _, err := m.admit(t.Context(), nil, "POST", "/v1/messages", nil); err == nil {
 		t.Error("nothing is left, and a request is let through")
 	}
 	if got := m.Notices(); len(got) != 0 {
@@ -87,7 +87,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// A model with an unknown price is mentioned once.
+// A model with an unknown price counts as the dearest one if a budget limits the cost.
 func TestMeterPrices(t *testing.T) {
 	t.Parallel()
 	own, err := ledger.ParseOwn([]string{"own-model=2/4"})
@@ -102,17 +102,18 @@ func TestMeterPrices(t *testing.T) {
 		t.Errorf("a known model costs %v", cost)
 	}
 	pass(t, m, said("no-such-model", 1, 0))
-	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "no-such-model") || len(m.Notices()) != 0 {
+	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "no-such-model") {
 		t.Errorf("it warns %q", got)
 	}
+	assumed := m.Used().CostUSD - cost
 	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
 	pass(t, m, said("own-model", 500_000, 500_000))
-	if got := m.Used().CostUSD; got != 2*cost+3 {
-		t.Errorf("twice the same and a model of one's own cost %v, want twice %v and 3", got, cost)
+	if got := m.Used().CostUSD; assumed <= 0 || math.Abs(got-(2*cost+assumed+3)) > 1e-9 {
+		t.Errorf("twice the same, %v and a model of one's own cost %v, want twice %v, and 3", assumed, got, cost)
 	}
 }
 
-// A write for an hour costs more. A service tier without a price is mentioned: it is neither free nor at the usual price.
+// A write for an hour costs more. A service tier without a price is mentioned, and costs at least the usual price.
 func TestMeterTerms(t *testing.T) {
 	t.Parallel()
 	m := NewMeter(Network{}, "r")
@@ -122,8 +123,8 @@ func TestMeterTerms(t *testing.T) {
 		t.Errorf("it costs %v", got)
 	}
 	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":1000000,"service_tier":"priority"}}`)
-	if got := m.Used().CostUSD; got != 10 || !m.Requests().Unpriced {
-		t.Errorf("it costs %v; %+v", got, m.Requests())
+	if got := m.Used(); got.CostUSD != 15 || got.Estimated != 1_000_000 {
+		t.Errorf("used %+v", got)
 	}
 	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "claude-opus-4-6 in service tier priority") {
 		t.Errorf("it warns %q", got)
@@ -176,6 +177,10 @@ func TestMeterPassed(t *testing.T) {
 		{"refused and answered", func() {
 			answered(ask(t, m), 429, "")
 			answered(ask(t, m), 200, said("claude-haiku-4-5", 0, 0))
+		}, loop.MeteredRequests{Answered: true}},
+		{"answered and refused", func() {
+			answered(ask(t, m), 200, said("claude-haiku-4-5", 0, 0))
+			answered(ask(t, m), 429, "")
 		}, loop.MeteredRequests{Answered: true, Refused: true}},
 		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.MeteredRequests{Answered: true, LargestRequest: 6}},
 		{"two models", func() {
@@ -185,18 +190,18 @@ func TestMeterPassed(t *testing.T) {
 		{"its name behind its usage", func() { pass(t, m, `{"usage":{"input_tokens":5},"model":"claude-haiku-4-5"}`) }, loop.MeteredRequests{Answered: true, LargestRequest: 5}},
 	} {
 		m.Limit(loop.Budget{})
-		if c.pass(); m.Requests() != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, m.Requests(), c.want)
+		if c.pass(); m.Requests(agents.Link{}) != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, m.Requests(agents.Link{}), c.want)
 		}
 	}
 	m.Limit(loop.Budget{})
 	x, on := ask(t, m), ask(t, m)
 	answered(x, 429, "")
-	if m.Requests().UsedNothing {
+	if m.Requests(agents.Link{}).UsedNothing {
 		t.Error("a request that is on is taken for free")
 	}
 	answered(on, 429, "")
-	if !m.Requests().UsedNothing {
+	if !m.Requests(agents.Link{}).UsedNothing {
 		t.Error("nothing was used, and it is not free")
 	}
 	if got := m.Used().Unpriced; got != 4 {
@@ -277,7 +282,7 @@ func TestMeterEstimates(t *testing.T) {
 	if ask(t, m).End(); m.Used() != (agents.Usage{}) {
 		t.Errorf("the service received nothing, and %+v counts", m.Used())
 	}
-	if x, err := m.admit(t.Context(), "POST", "/v1/messages/count_tokens", nil); x != nil || err != nil {
+	if x, err := m.admit(t.Context(), nil, "POST", "/v1/messages/count_tokens", nil); x != nil || err != nil {
 		t.Errorf("what costs nothing is followed: %v, %v", x, err)
 	}
 }
@@ -306,7 +311,7 @@ func TestParallelRequestsKeepToTheBudget(t *testing.T) {
 			var all sync.WaitGroup
 			for range 60 {
 				all.Go(func() {
-					x, err := m.admit(t.Context(), "POST", "/v1/messages", []byte(`{"model":"m","max_tokens":100000}`))
+					x, err := m.admit(t.Context(), nil, "POST", "/v1/messages", []byte(`{"model":"m","max_tokens":100000}`))
 					if err != nil {
 						return
 					}
@@ -336,7 +341,7 @@ func TestWaitingRequestIsGivenUp(t *testing.T) {
 	gone := errors.New("hung up")
 	ctx, hangUp := context.WithCancelCause(t.Context())
 	hangUp(gone)
-	if _, err := m.admit(ctx, "POST", "/v1/messages", nil); !errors.Is(err, gone) {
+	if _, err := m.admit(ctx, nil, "POST", "/v1/messages", nil); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 	answered(x, 200, said("m", 1, 1))

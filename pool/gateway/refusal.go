@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +21,49 @@ const (
 // are escaped.
 var unavailable = pattern.Lazy(`"(?:type|code)": ?"(?:overloaded_error|rate_limit_error|api_error|timeout_error|rate_limit_exceeded|` +
 	`usage_limit_reached|server_error|server_is_overloaded|slow_down|insufficient_quota)"`)
+
+// refused is a refusal of requests for a model.
+type refused struct {
+	agent, model string
+	end          time.Time // of the limit; zero: not stated
+	at           int       // number of requests that the meter had admitted
+}
+
+// noteRefusal records that the service has refused a request, or broken off its answer, and the end of its limit; zero: not stated.
+func (m *Meter) noteRefusal(x *exchange, end time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := refused{x.from.name(), x.model, end, m.admitted}
+	i := slices.IndexFunc(m.refusals, func(o refused) bool { return o.agent == r.agent && o.model == r.model })
+	if i < 0 {
+		m.refusals = append(m.refusals, r)
+		return
+	}
+	if o := m.refusals[i]; o.end.After(r.end) {
+		r.end = o.end
+	}
+	m.refusals[i] = r
+}
+
+// noteSuccess forgets refusals that the answer to a later request for the same model disproves.
+func (m *Meter) noteSuccess(x *exchange) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refusals = slices.DeleteFunc(m.refusals, func(r refused) bool {
+		return r.agent == x.from.name() && r.model == x.model && r.at < x.number
+	})
+}
+
+// concerns reports whether the refusal is one of the agent's main model: another model may have a limit of its own, and the agent
+// could ask for any. The caller holds mu.
+func (m *Meter) concerns(r refused, by agents.Link) bool {
+	name := ""
+	if by.Agent != nil {
+		name = by.Agent.Name()
+	}
+	main := cmp.Or(m.mains[mainOf{name, by.Options.Model}], m.mains[mainOf{name, ""}])
+	return r.agent == name && (r.model == "" || agents.SameModel(r.model, main))
+}
 
 // refusal is a service's refusal of a request. Agents report them, too, but what an agent prints may come from a command that it runs.
 type refusal struct {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 )
 
@@ -68,7 +69,7 @@ func TestRefusalsAreSeen(t *testing.T) {
 			}
 			x.End()
 			hangUp(nil)
-			got, want := m.Requests(), time.Unix(tt.end, 0)
+			got, want := m.Requests(agents.Link{}), time.Unix(tt.end, 0)
 			switch {
 			case tt.end == 0:
 				want = time.Time{}

@@ -42,6 +42,11 @@ func NewAccount(c Caps, s Store, pool string) *Account {
 	return &Account{caps: c, store: s, pool: pool, now: time.Now, unstored: map[string]agents.Usage{}, changed: make(chan struct{})}
 }
 
+// LimitsCost reports whether a cap is in US dollars.
+func (a *Account) LimitsCost() bool {
+	return a != nil && (a.caps.Day.CostUSD > 0 || a.caps.Month.CostUSD > 0)
+}
+
 // Remaining returns what the caps leave for another run after subtracting reserved. It fails with a *SpentError if nothing is
 // left.
 func (a *Account) Remaining(ctx context.Context, reserved agents.Usage) (loop.Budget, error) {

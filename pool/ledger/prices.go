@@ -9,6 +9,7 @@ import (
 	_ "embed" // the prices
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -129,6 +130,40 @@ func (price Price) Dearest(tiers []string) float64 {
 		most = max(most, price.Tiers[tier])
 	}
 	return most
+}
+
+// Assumed returns the cost to assume for an answer whose cost is unknown: that of the dearest service tier with a price.
+func (price Price) Assumed(u agents.Usage, t Terms) float64 {
+	t.Tier = ""
+	usd, _ := price.Cost(u, t)
+	return usd * price.Dearest(slices.Collect(maps.Keys(price.Tiers)))
+}
+
+// Dearest returns a price that is at least that of every model whose name begins with one of the prefixes, or that of every model
+// if none does.
+func (p Prices) Dearest(prefixes []string) Price {
+	most := p.dearest(prefixes)
+	if most.Rates == (Rates{}) {
+		most = p.dearest([]string{""})
+	}
+	return most
+}
+
+func (p Prices) dearest(prefixes []string) (most Price) {
+	for name, price := range p.Models {
+		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		most.Rates, most.Hour = most.larger(price.Rates), max(most.Hour, price.Hour)
+		if price.Long != nil {
+			most.Rates = most.larger(price.Long.Rates)
+		}
+	}
+	return most
+}
+
+func (r Rates) larger(o Rates) Rates {
+	return Rates{max(r.Input, o.Input), max(r.Output, o.Output), max(r.CacheRead, o.CacheRead), max(r.CacheWrite, o.CacheWrite)}
 }
 
 // version matches suffixes of a model's name that do not make another model: a date, a version, a state.

@@ -50,6 +50,9 @@ type Endpoint struct {
 	AllowPrivate bool
 }
 
+// ErrOtherModel is in the error with which Admit refuses a request for another model or service tier.
+var ErrOtherModel = errors.New("not allowed")
+
 // Exchange observes one admitted request of an endpoint.
 type Exchange interface {
 	// Request wraps the request's body; the service gets the returned one. It is called at most once. The body may be read
@@ -226,7 +229,11 @@ func (e *endpoint) check(r *http.Request) error {
 func (e *endpoint) outgoing(r *http.Request, body []byte) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
 	if e.Admit != nil {
 		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path, body); err != nil {
-			return nil, nil, nil, deny(Budget, "%s", clip(err.Error()))
+			reason := Budget
+			if errors.Is(err, ErrOtherModel) {
+				reason = OtherModel
+			}
+			return nil, nil, nil, deny(reason, "%s", clip(err.Error()))
 		}
 	}
 	secret, err := e.Secret(r.Context())

@@ -365,6 +365,14 @@ func TestEndpointRefuses(t *testing.T) {
 			},
 			status: 402, body: spent.Error(), event: "budget api:0",
 		},
+		"another model": {
+			endpoint: func(e *egress.Endpoint) {
+				e.Admit = func(context.Context, string, string, []byte) (egress.Exchange, error) {
+					return nil, fmt.Errorf("model m is %w", egress.ErrOtherModel)
+				}
+			},
+			status: 403, body: `"message":"ralph's sandbox refuses this connection: other-model: model m is not allowed"`, event: "other-model api:0",
+		},
 		"no credential": {
 			endpoint: func(e *egress.Endpoint) {
 				e.Secret = func(context.Context) (string, error) { return "", errors.New("helper printed " + secret) }

@@ -28,6 +28,7 @@ const (
 	ServerTool         Reason = "server-tool"     // a tool with which a model's service would access the internet
 	NoCredential       Reason = "no-credential"   // the endpoint's credential is not available
 	Budget             Reason = "budget"          // the endpoint's Admit refused the request
+	OtherModel         Reason = "other-model"     // the same, with ErrOtherModel
 )
 
 // Event is a refusal. All fields may be shown to people: Host is a valid host or endpoint name, or empty.

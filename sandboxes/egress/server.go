@@ -181,7 +181,7 @@ func (p *Proxy) writeHTTPRefusal(w http.ResponseWriter, host string, port int, e
 	default:
 	}
 	text, kind := "ralph's sandbox refuses this connection: "+string(reason)+detail+"\n", "text/plain; charset=utf-8"
-	if reason == ServerTool {
+	if reason == ServerTool || reason == OtherModel {
 		text, kind = servertools.Answer(strings.TrimSpace(text)), "application/json"
 	}
 	w.Header().Set(reasonHeader, string(reason))

@@ -161,6 +161,7 @@ type Config struct {
 	EstimateTokens        int64
 	EstimateUSD           float64
 	Prices                []string
+	AllowModels           []string
 
 	// Labels ralph sets
 	ReviewLabel     string

@@ -156,5 +156,12 @@ func spendingKeys() []Key {
 			Guard: Changed,
 			Use:   toWork | toRun,
 		},
+		{
+			Name:  "allow-models",
+			Help:  "further models that agents may use behind ralph's proxy; my-* matches every name that begins so, * every name",
+			Kind:  Names,
+			Guard: Listed,
+			Use:   toWork | toRun,
+		},
 	}
 }

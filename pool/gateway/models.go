@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/meter"
+	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// caller is an agent that sends requests to its service. What it may request must not depend on what it says: the program in the
+// sandbox may be anything. A nil caller may request every model.
+type caller struct {
+	agent   string
+	names   agents.ModelNames
+	options []agents.Options // of each of the agent's links
+	extra   []string         // patterns of the user
+}
+
+func newCaller(a agents.Agent, chain agents.Chain, extra []string) *caller {
+	c := &caller{agent: a.Name(), names: a.Describe().Endpoint.Models, extra: extra}
+	for _, l := range chain {
+		if l.Agent.Name() == c.agent {
+			c.options = append(c.options, l.Options)
+		}
+	}
+	return c
+}
+
+// chooses reports whether the program chooses its model in one of the links.
+func (c *caller) chooses() bool {
+	return slices.ContainsFunc(c.options, func(o agents.Options) bool { return c.names.Own(o) == nil })
+}
+
+// expects reports whether the model is the one of a link, or one that the agent requests besides it.
+func (c *caller) expects(model string) bool {
+	return slices.ContainsFunc(c.options, func(o agents.Options) bool {
+		return agents.MatchModel(c.names.Own(o), model) || agents.MatchModel(c.names.Besides(o), model)
+	})
+}
+
+// configured returns the names of the models of the links, for people.
+func (c *caller) configured() string {
+	var list []string
+	for _, o := range c.options {
+		list = append(list, cmp.Or(o.Model, "the program's own choice"))
+	}
+	return strings.Join(list, ", ")
+}
+
+// checkModels refuses a request for a model that the agent may not use, or whose cost would be unknown although it is limited. A
+// model that the user has named may have no price: then the dearest one counts.
+func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) error {
+	if from != nil {
+		models := q.Models
+		if len(models) == 0 {
+			models = []string{""}
+		}
+		for _, model := range models {
+			if !m.allows(from, model, limitsCost) {
+				m.note(fmt.Sprintf("requests for %s were refused: %s may use %s, and models that the configuration allows",
+					modelText(model), from.agent, from.configured()))
+				return fmt.Errorf("%s is %w for this run", modelText(model), egress.ErrOtherModel)
+			}
+		}
+	}
+	for tier := range q.Tiers {
+		terms := ledger.Terms{Tier: tier}
+		if price, known := m.prices.Of(q.Model()); limitsCost && !terms.Standard() && (!known || price.Tiers[tier] == 0) {
+			m.note(fmt.Sprintf("requests for service tier %s of %s were refused: its price is not known, and the cost is limited",
+				tier, modelText(q.Model())))
+			return fmt.Errorf("service tier %s has no known price, so it is %w here", tier, egress.ErrOtherModel)
+		}
+	}
+	return nil
+}
+
+func (m *Meter) allows(from *caller, model string, limitsCost bool) bool {
+	switch {
+	case from.expects(model) || agents.MatchModel(from.extra, model):
+		return true
+	case !from.chooses():
+		return false
+	}
+	_, known := m.prices.Of(model)
+	return known || !limitsCost
+}
+
+// noteAnswered records that a model has answered that is not the configured one.
+func (m *Meter) noteAnswered(from *caller, model string) {
+	if from != nil && model != "" && !from.chooses() && !from.expects(model) {
+		m.note(fmt.Sprintf("%s answered %s, whose model is %s", modelText(model), from.agent, from.configured()))
+	}
+}
+
+func modelText(model string) string {
+	if model == "" {
+		return "an unnamed model"
+	}
+	return "model " + model
+}
+
+// maxNotices is the number of notices of a run about models. An agent could request any number of names.
+const maxNotices = 20
+
+// note records a notice, once, and tells the observer.
+func (m *Meter) note(text string) {
+	m.mu.Lock()
+	n := sandboxes.Notice{Text: text}
+	added := len(m.notices) < maxNotices && !slices.Contains(m.notices, n)
+	if added {
+		m.notices = append(m.notices, n)
+	}
+	tell := m.tell
+	m.mu.Unlock()
+	if added && tell != nil {
+		tell(text)
+	}
+}
+
+// Notices returns the notices about models so far. The list only grows.
+func (m *Meter) Notices() []sandboxes.Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.notices)
+}
+
+// Tell makes the meter call tell with each further notice.
+func (m *Meter) Tell(tell func(text string)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tell = tell
+}
+
+// mainOf identifies the main model of an agent with certain options; without options the first one that it requests.
+type mainOf struct{ agent, option string }
+
+// noteRequest remembers the models that are the agent's main ones. An option such as "opus" does not say which model it is: that is
+// the first one that the agent's program requests, before the model can have it run anything.
+func (m *Meter) noteRequest(from *caller, model string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := func(option string) {
+		key := mainOf{from.name(), option}
+		m.mains[key] = cmp.Or(m.mains[key], model)
+	}
+	if from == nil {
+		first("")
+		return
+	}
+	for _, o := range from.options {
+		if agents.MatchModel(from.names.Own(o), model) {
+			first(o.Model)
+		}
+		if !agents.MatchModel(from.names.Besides(o), model) {
+			first("")
+		}
+	}
+}
+
+func (c *caller) name() string {
+	if c == nil {
+		return ""
+	}
+	return c.agent
+}
