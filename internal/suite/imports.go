@@ -58,40 +58,44 @@ func NewImports(files []string, changes []Change, gate []string) *Imports {
 }
 
 // mayReplace reports whether a change adds a module or changes what code imports.
-func (l language) mayReplace(c Change) bool {
-	if _, ok := l.moduleOf(c.Path, c.Link); ok && (c.Added || c.OldPath != "" && c.OldPath != c.Path || c.Link) {
+func (e language) mayReplace(c Change) bool {
+	if _, ok := e.moduleOf(c.Path, c.Link); ok && (c.Added || c.OldPath != "" && c.OldPath != c.Path || c.Link) {
 		return true
 	}
-	return !c.Removed && match.Any(l.Sources, c.Path) && (len(l.loads(c.New)) > 0 && !slices.Equal(l.loads(c.Old), l.loads(c.New)) || len(l.assigned(c.New)) > 0)
+	if c.Removed || !match.Any(e.Sources, c.Path) {
+		return false
+	}
+	now := e.loads(c.New)
+	return len(now) > 0 && !slices.Equal(e.loads(c.Old), now) || len(e.assigned(c.New)) > 0
 }
 
 // moduleOf returns the path of a module without extension and index. A link without an extension may be a folder.
-func (l language) moduleOf(file string, link bool) (string, bool) {
+func (e language) moduleOf(file string, link bool) (string, bool) {
 	folder, base := path.Split(file)
 	ending := path.Ext(base)
-	if !slices.Contains(l.Imports.Endings, ending) {
+	if !slices.Contains(e.Imports.Endings, ending) {
 		return file, link && ending == ""
 	}
 	name := strings.TrimSuffix(base, ending)
 	if ending == ".so" || ending == ".pyd" { // x.cpython-312-x86_64-linux-gnu.so
 		name, _, _ = strings.Cut(name, ".")
 	}
-	if name == l.Imports.Index {
+	if name == e.Imports.Index {
 		folder = strings.TrimSuffix(folder, "/")
 		return folder, folder != ""
 	}
 	return folder + name, name != ""
 }
 
-func (l language) imports(text []byte) []ecosystem.Import {
-	return l.Imports.Read(l.Syntax.Read(text[:min(maxText, len(text))]))
+func (e language) imports(text []byte) []ecosystem.Import {
+	return e.Imports.Read(e.Syntax.Read(text[:min(maxText, len(text))]))
 }
 
 // loads returns the packages that a text imports, sorted, without the standard library.
-func (l language) loads(text []byte) (all []string) {
-	for _, i := range l.imports(text) {
+func (e language) loads(text []byte) (all []string) {
+	for _, i := range e.imports(text) {
 		name := i.Package()
-		if !slices.Contains(l.Shadows.Standard, name) || slices.Contains(l.Shadows.Test, name) {
+		if !slices.Contains(e.Shadows.Standard, name) || slices.Contains(e.Shadows.Test, name) {
 			all = append(all, name)
 		}
 	}
@@ -100,10 +104,10 @@ func (l language) loads(text []byte) (all []string) {
 }
 
 // assigned returns the packages to whose modules a text assigns, sorted.
-func (l language) assigned(text []byte) (all []string) {
-	s := source{l.Syntax.Read(text[:min(maxText, len(text))])}
+func (e language) assigned(text []byte) (all []string) {
+	s := source{e.Syntax.Read(text[:min(maxText, len(text))])}
 	bound := map[string]string{}
-	for _, i := range l.Imports.Read(s.Source) {
+	for _, i := range e.Imports.Read(s.Source) {
 		if i.As != "" {
 			bound[i.As] = i.Package()
 		}
@@ -114,7 +118,7 @@ func (l language) assigned(text []byte) (all []string) {
 			continue
 		}
 		by := s.Is(i-2, "setattr") || s.Is(i-3, "Object") || s.Is(i-4, "Object") || s.Is(i-4, "Reflect")
-		if by && s.Is(i-1, "(") && s.Is(i+1, ",") || s.setsMember(i, l.Imports.Packages) {
+		if by && s.Is(i-1, "(") && s.Is(i+1, ",") || s.setsMember(i, e.Imports.Packages) {
 			all = append(all, name)
 		}
 	}
@@ -154,15 +158,16 @@ func (s source) typed(i int) bool {
 	return open > 0 || !slices.Contains(strings.Fields("if elif else for while try except finally with def async class case default"), first)
 }
 
-func (l language) tree(files []string, changes []Change) *tree {
-	t := &tree{language: l, modules: map[string]bool{}, byLast: map[string][]string{}, parts: map[string]bool{}, packages: map[string]bool{},
-		uses: map[string]map[use]bool{}, folders: map[string]map[string]bool{}, configured: map[string]bool{}, tests: map[string]bool{}, code: map[string]bool{}}
+func (e language) tree(files []string, changes []Change) *tree {
+	t := &tree{language: e, modules: map[string]bool{}, byLast: map[string][]string{}, parts: map[string]bool{}, packages: map[string]bool{},
+		uses: map[string]map[use]bool{}, folders: map[string]map[string]bool{}, configured: map[string]bool{},
+		tests: map[string]bool{}, code: map[string]bool{}}
 	for _, file := range files {
-		module, ok := l.moduleOf(file, false)
+		module, ok := e.moduleOf(file, false)
 		if !ok {
 			continue
 		}
-		if l.Imports.Packages && module == path.Dir(file) {
+		if e.Imports.Packages && module == path.Dir(file) {
 			t.packages[module] = true
 		}
 		if !t.modules[module] {
@@ -176,7 +181,7 @@ func (l language) tree(files []string, changes []Change) *tree {
 	for _, c := range changes {
 		for _, gone := range []string{c.Path, c.OldPath} {
 			if c.Removed && gone == c.Path || gone != c.Path {
-				if module, ok := l.moduleOf(gone, false); ok && module == path.Dir(gone) {
+				if module, ok := e.moduleOf(gone, false); ok && module == path.Dir(gone) {
 					delete(t.packages, module)
 				}
 			}
@@ -231,7 +236,8 @@ func (m *Imports) Add(file string, text []byte) {
 // configure adds the folders that a setting in a file of the folder names.
 func (t *tree) configure(folder string, text []byte) {
 	for _, found := range pathSetting().FindAllSubmatch(text, -1) {
-		for name := range strings.FieldsFuncSeq(string(found[1])+" "+string(found[2]), func(r rune) bool { return strings.ContainsRune(" \t\r\n,:;[]\"'", r) }) {
+		between := func(r rune) bool { return strings.ContainsRune(" \t\r\n,:;[]\"'", r) }
+		for name := range strings.FieldsFuncSeq(string(found[1])+" "+string(found[2]), between) {
 			if strings.HasPrefix(name, "$") { // $PWD/src
 				_, name, _ = strings.Cut(name, "/")
 			}
