@@ -34,7 +34,7 @@ Exit status:
   0    all done, or nothing to do
   1    ralph failed
   2    wrong usage or configuration
-  3    some issues did not succeed, or KEYs were left out
+  3    a run did not succeed or made no commits, or a KEY was skipped
   4    agent, sandbox, tracker or database unavailable
   130  interrupted
 

@@ -28,7 +28,7 @@ const (
 	OK          = 0
 	Failed      = 1
 	Usage       = 2
-	Incomplete  = 3 // some issues did not succeed, or were left out
+	Incomplete  = 3 // a run did not succeed or made no commits, or an issue was skipped
 	Parked      = 4 // nothing could be done: agent, sandbox, tracker or database unavailable
 	Interrupted = 130
 )
