@@ -14,21 +14,21 @@ import (
 // untested is an honest agent that begins without a test of its change, and adds one when it is told to.
 const untested = `cat > "$NOTES/told.$RALPH_ITERATION"; if [ $RALPH_ITERATION = 1 ]; then ` + right + ` ; else true` + newTests + `; fi; git add -A; git commit -qm work` + done
 
-// proving makes the fixture's repository a Go project whose gate does not notice its wrong function.
-func (f *fixture) proving(p journal.Proving) (notes string) {
+// retesting makes the fixture's repository a Go project whose gate does not notice its wrong function.
+func (f *fixture) retesting(p journal.Retesting) (notes string) {
 	f.t.Helper()
 	f.project()
 	f.write("sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestZero(t *testing.T) {\n\tif Sum(0, 0) != 0 {\n\t\tt.Error(\"0 + 0\")\n\t}\n}\n")
 	f.commit("fewer tests")
 	notes = f.t.TempDir()
 	f.Config.Run.Env = append(f.Config.Run.Env, "NOTES="+notes)
-	f.Config.Run.Gate, f.Config.Run.Proving, f.Config.Run.MaxIterations = lines("go test ./..."), p, 3
+	f.Config.Run.Gate, f.Config.Run.Retest, f.Config.Run.MaxIterations = lines("go test ./..."), p, 3
 	f.issue("a")
 	return notes
 }
 
-// proofEvents returns the lines of a run's log about its proof: notes about tests of the change, and the setup that follows one.
-func proofEvents(t *testing.T, r journal.Record) (lines []string) {
+// retestEvents returns the lines of a run's log about its retest: notes about tests of the change, and the setup that follows one.
+func retestEvents(t *testing.T, r journal.Record) (lines []string) {
 	t.Helper()
 	on := false
 	for line := range strings.Lines(note(t, r.Dir, "events.jsonl")) {
@@ -48,18 +48,18 @@ func proofEvents(t *testing.T, r journal.Record) (lines []string) {
 	return lines
 }
 
-// If a proof is required, a change without a test is not done: the agent is told, and adds a test that fails without the change.
+// If a retest is required, a change without a test is not done: the agent is told, and adds a test that fails without the change.
 func TestProofIsRequired(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, untested)
-	notes := f.proving(journal.ProvingRequire)
+	notes := f.retesting(journal.RetestRequire)
 	f.Config.Run.Publish, f.Config.Run.Setup = journal.PublishMerge, lines("echo setting up")
 	r := f.one()
 	v := r.Facts.Retest
 	if r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Tip != r.Tip || len(v.Runs) != 1 || len(r.Facts.Iterations) != 2 {
 		t.Fatalf("%+v, %+v", r.Verdict, v)
 	}
-	if got, want := proofEvents(t, r), []string{
+	if got, want := retestEvents(t, r), []string{
 		"tests of the change: none shows what the change does, because it neither adds nor changes a test",
 		"the tests of the change run on the base, where they must fail", "setup echo setting up on base",
 		"the tests of the change run on the tip, where they must pass", "setup echo setting up on checkout",
@@ -85,19 +85,19 @@ func TestProofIsRequired(t *testing.T) {
 	f.clean()
 }
 
-// With ProvingReport nothing else changes; with ProvingOff nothing runs.
+// With RetestReport nothing else changes; with RetestOff nothing runs.
 func TestProofIsReported(t *testing.T) {
 	t.Parallel()
-	for _, p := range []journal.Proving{journal.ProvingReport, journal.ProvingOff} {
+	for _, p := range []journal.Retesting{journal.RetestReport, journal.RetestOff} {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, untested)
-			f.proving(p)
+			f.retesting(p)
 			r := f.one()
-			if r.Verdict.Outcome != journal.Succeeded || len(r.Facts.Iterations) != 1 || (r.Facts.Retest != nil) != (p == journal.ProvingReport) {
+			if r.Verdict.Outcome != journal.Succeeded || len(r.Facts.Iterations) != 1 || (r.Facts.Retest != nil) != (p == journal.RetestReport) {
 				t.Errorf("%+v, %+v", r.Verdict, r.Facts.Retest)
 			}
-			if strings.Contains(f.text("a"), "Tests of the change: none shows what the change does, because it neither adds nor changes a test.") != (p == journal.ProvingReport) {
+			if strings.Contains(f.text("a"), "Tests of the change: none shows what the change does, because it neither adds nor changes a test.") != (p == journal.RetestReport) {
 				t.Errorf("report:\n%s", f.text("a"))
 			}
 		})
@@ -118,7 +118,7 @@ func TestGateThatFailedBefore(t *testing.T) {
 			f := newFixture(t, `cat >/dev/null; `+test.change+`; git add -A; git commit -qm work`+done)
 			f.shellProject()
 			f.issue("a")
-			f.Config.Run.Gate, f.Config.Run.Proving = lines(test.gate), journal.ProvingReport
+			f.Config.Run.Gate, f.Config.Run.Retest = lines(test.gate), journal.RetestReport
 			if r := f.one(); r.Facts.Retest == nil || !r.Facts.Retest.Proved || !strings.Contains(f.text("a"), "Tests of the change: "+test.says) {
 				t.Errorf("%+v\n%s", r.Facts.Retest, f.text("a"))
 			}
@@ -130,7 +130,7 @@ func TestGateThatFailedBefore(t *testing.T) {
 func TestProofIsNeverMade(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; git add -A; git commit -qm work; echo >> sum.go; git commit -qam more`+done)
-	f.proving(journal.ProvingRequire)
+	f.retesting(journal.RetestRequire)
 	before := f.git(f.repo, "rev-parse", "main")
 	f.Config.Run.Publish, f.Config.Run.Retry.MaxAttempts = journal.PublishMerge, 1
 	r := f.one()
@@ -154,15 +154,15 @@ func TestProofByOwnCommand(t *testing.T) {
 			f := newFixture(t, `cat >/dev/null; echo right > src.txt; mkdir tests; echo 'grep -q right src.txt' > tests/right.sh; git add -A; git commit -qm work`+done)
 			f.shellProject()
 			f.issue("a")
-			f.Config.Run.Gate, f.Config.Run.Proving, f.Config.Run.Prove = lines("true"), journal.ProvingReport, own
+			f.Config.Run.Gate, f.Config.Run.Retest, f.Config.Run.RetestCommand = lines("true"), journal.RetestReport, own
 			if r := f.one(); r.Facts.Retest == nil || r.Facts.Retest.Proved != proved {
 				t.Errorf("%+v", r.Facts.Retest)
 			}
 		})
 	}
 	f := newFixture(t, "")
-	f.Config.Run.Proving = "some"
-	if _, err := run.New(f.Config.Run); err == nil || !strings.Contains(err.Error(), "Proving") {
+	f.Config.Run.Retest = "some"
+	if _, err := run.New(f.Config.Run); err == nil || !strings.Contains(err.Error(), "Retest") {
 		t.Errorf("%v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestProofByOwnCommand(t *testing.T) {
 func TestProofAfterARebase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; `+right+newTests+`; git add -A; git commit -qm work`+done)
-	f.proving(journal.ProvingRequire)
+	f.retesting(journal.RetestRequire)
 	f.Config.Run.Publish = journal.PublishMerge
 	f.onStage(journal.StageVerify, func(journal.Record) {
 		f.write("other", "other\n")
@@ -184,14 +184,14 @@ func TestProofAfterARebase(t *testing.T) {
 	f.clean()
 }
 
-// A run that died before its proof, and whose worktree is gone, does not succeed by the gate alone.
+// A run that died before its retest, and whose worktree is gone, does not succeed by the gate alone.
 func TestDeathBeforeTheProof(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, untested)
-	f.proving(journal.ProvingOff)
+	f.retesting(journal.RetestOff)
 	f.one()
-	f.pretend("a", journal.StageVerify, func(r *journal.Record) { r.Settings.Checks.Proof = journal.ProvingRequire })
-	f.Config.Run.Proving = journal.ProvingRequire
+	f.pretend("a", journal.StageVerify, func(r *journal.Record) { r.Settings.Checks.Retest = journal.RetestRequire })
+	f.Config.Run.Retest = journal.RetestRequire
 	f.issue("a") // still to be done
 	f.sweep(t.Context())
 	runs := f.runs("a")

@@ -20,7 +20,7 @@ var updateTricks = flag.Bool("update", false, "write the table of tricks in docs
 
 const (
 	tricksFile = "../docs/proof.md"
-	tricksHead = "| | trick | gate | canary | changed checks | proof | reviewer is told |\n|---|---|---|---|---|---|---|\n"
+	tricksHead = "| | trick | gate | canary | changed checks | retest | reviewer is told |\n|---|---|---|---|---|---|---|\n"
 )
 
 // caught returns one cell of the table: whether a defence looked, and whether it saw the trick.
@@ -43,20 +43,20 @@ func (p language) row(t *testing.T, name, trick string) string {
 	notes := t.TempDir()
 	f.Config.Run.Env = append(slices.Concat(os.Environ(), f.Config.Run.Env), "NOTES="+notes)
 	f.Config.Run.Review = run.Reviewer{Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", reads + yes}}}
-	f.Config.Run.NoCanary, f.Config.Run.Proving, f.Config.Run.MaxIterations = true, journal.ProvingReport, 1
+	f.Config.Run.NoCanary, f.Config.Run.Retest, f.Config.Run.MaxIterations = true, journal.RetestReport, 1
 	f.issue("a")
 	r := f.one()
 	prompt, _ := os.ReadFile(filepath.Join(notes, "prompt.1"))
 	if c.fails != (r.Verdict.Outcome == journal.GateFailed) || c.fails != (r.Facts.Retest == nil) || c.fails != (len(prompt) == 0) {
 		t.Errorf("%+v, %+v, prompt %q", r.Verdict, r.Facts.Retest, prompt)
 	}
-	proof := caught(!c.fails, r.Facts.Retest != nil && !r.Facts.Retest.Settled())
+	retest := caught(!c.fails, r.Facts.Retest != nil && !r.Facts.Retest.Settled())
 	if r.Facts.Retest != nil && r.Facts.Retest.Exempt {
-		proof = "exempt"
+		retest = "exempt"
 	}
 	told := strings.Contains(string(prompt), "make sure that it does not weaken them") || strings.Contains(string(prompt), "look at what its tests cover")
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", name, trick, caught(true, c.fails), caught(!c.fails, c.want == journal.ReasonCanary),
-		caught(!c.fails, r.Facts.Watch.Changed()), proof, caught(!c.fails, told))
+		caught(!c.fails, r.Facts.Watch.Changed()), retest, caught(!c.fails, told))
 }
 
 // The table in the documentation shows the actual results.

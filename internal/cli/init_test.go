@@ -400,7 +400,7 @@ func TestInitProposes(t *testing.T) {
 		"yes": {[]string{"--yes"}, map[string]string{
 			"agent": "codex", "sandbox": "auto", "setup": "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)", "gate": "go vet ./... && go test ./...", "allow": "goproxy.invalid\nsum.invalid",
 			"allow-private": "127.0.0.1:8081", "agent-env": "GOPROXY=(hidden)\nGOSUMDB=(hidden)",
-			"sandbox-show": "BIN", "proof": "report",
+			"sandbox-show": "BIN", "retest": "report",
 		}},
 		"nothing isolated": {[]string{"--agent=codex", "--sandbox=none"}, map[string]string{"setup": "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)", "allow": "", "agent-env": "", "sandbox-show": ""}},
 		"docker":           {[]string{"--agent=codex", "--sandbox=docker"}, map[string]string{"allow": "goproxy.invalid\nsum.invalid", "sandbox-show": ""}},

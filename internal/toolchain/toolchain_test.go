@@ -339,7 +339,7 @@ func FuzzHostsIn(f *testing.F) {
 	})
 }
 
-func TestProvable(t *testing.T) {
+func TestRetestable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		file, text, gate string
@@ -361,7 +361,7 @@ func TestProvable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := Provable(dir, []string{c.gate}); got != c.want {
+		if got := Retestable(dir, []string{c.gate}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

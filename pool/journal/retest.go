@@ -4,20 +4,20 @@ import (
 	"time"
 )
 
-// Proving says what happens if the tests of a change do not prove its effect.
-type Proving string
+// Retesting says what happens if the tests of a change do not prove its effect.
+type Retesting string
 
 const (
-	// ProvingOff disables retests.
-	ProvingOff Proving = "off"
-	// ProvingReport reports it to people.
-	ProvingReport Proving = "report"
-	// ProvingRequire means that the run does not succeed.
-	ProvingRequire Proving = "require"
+	// RetestOff disables retests.
+	RetestOff Retesting = "off"
+	// RetestReport reports it to people.
+	RetestReport Retesting = "report"
+	// RetestRequire means that the run does not succeed.
+	RetestRequire Retesting = "require"
 )
 
 // On reports whether retests are enabled.
-func (p Proving) On() bool { return p != "" && p != ProvingOff }
+func (p Retesting) On() bool { return p != "" && p != RetestOff }
 
 // Retest is the result of a change's new or changed tests. They ran on the change's base, where they must fail, and on its
 // tip, where they must pass.
@@ -73,6 +73,6 @@ func (r Rerun) Proves() bool { return r.Base.Failed() && r.Tip != nil && r.Tip.O
 // Settled reports whether nothing is left to prove.
 func (r *Retest) Settled() bool { return r.Proved || r.Exempt }
 
-// Refused reports whether a proof was required and is missing. On nil it returns false: none was required, or none was
-// tried.
+// Refused reports whether a retest was required and did not prove the change. On nil it returns false: none was
+// required, or none was tried.
 func (r *Retest) Refused() bool { return r != nil && r.Required && !r.Settled() }

@@ -19,14 +19,14 @@ type Settings struct {
 
 // Checks lists the checks that commits have to pass.
 type Checks struct {
-	Gate  []loop.Command `json:"gate,omitempty"`
-	Clean bool           `json:"clean,omitempty"` // also run the gate on a clean checkout of the tip
-	Files GateFiles      `json:"files,omitempty"` // consequence of changes to the checks themselves
-	Plant bool           `json:"plant,omitempty"` // add canaries
-	Setup []loop.Command `json:"setup,omitempty"` // commands before the gate on a clean checkout
-	Copy  []string       `json:"copy,omitempty"`  // untracked files for a clean checkout
-	Proof Proving        `json:"proof,omitempty"` // what the tests of the change have to prove; empty: ProvingOff
-	Prove string         `json:"prove,omitempty"` // command that runs them, with {files} for their paths; empty: chosen by language
+	Gate          []loop.Command `json:"gate,omitempty"`
+	Clean         bool           `json:"clean,omitempty"`          // also run the gate on a clean checkout of the tip
+	Files         GateFiles      `json:"files,omitempty"`          // consequence of changes to the checks themselves
+	Plant         bool           `json:"plant,omitempty"`          // add canaries
+	Setup         []loop.Command `json:"setup,omitempty"`          // commands before the gate on a clean checkout
+	Copy          []string       `json:"copy,omitempty"`           // untracked files for a clean checkout
+	Retest        Retesting      `json:"retest,omitempty"`         // what the tests of the change have to show; empty: RetestOff
+	RetestCommand string         `json:"retest_command,omitempty"` // command that runs them, with {files} for their paths; empty: chosen by language
 }
 
 // GateFiles says what happens if commits change files that the checks depend on.

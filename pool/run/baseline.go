@@ -115,7 +115,7 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 // retest runs the tests of the change with and without the change, if the configuration asks for that. advice is feedback for the
 // agent.
 func (x *execution) retest(ctx context.Context, s *journal.State) (advice string, err error) {
-	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
+	if !x.run.Settings.Checks.Retest.On() || x.space.Tree == nil {
 		return "", nil
 	}
 	at, err := x.checkout(ctx, s.Tip)

@@ -180,7 +180,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 func (r *Runner) checks() journal.Checks {
 	return journal.Checks{
 		Gate: r.c.Gate, Clean: r.c.GateOn == config.GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
-		Proof: r.c.Proving, Prove: r.c.Prove,
+		Retest: r.c.Retest, RetestCommand: r.c.RetestCommand,
 	}
 }
 

@@ -82,7 +82,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 			return s, nil
 		}
 	}
-	unproved := s.Facts.Retest == nil && x.run.Settings.Checks.Proof == journal.ProvingRequire
+	unproved := s.Facts.Retest == nil && x.run.Settings.Checks.Retest == journal.RetestRequire
 	if x.publishesOutward(s) || x.needsGate(s) || unproved || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil

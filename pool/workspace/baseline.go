@@ -219,7 +219,7 @@ func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any
 	if c.Homes != nil { // the inputs decide where setup runs
 		more = []any{more, c.Homes.Inputs}
 	}
-	checks.Files, checks.Proof, checks.Prove = "", "", "" // they do not change results
+	checks.Files, checks.Retest, checks.RetestCommand = "", "", "" // they do not change results
 	text, err := json.Marshal([]any{c.Sandboxes.Name(), tools, checks, c.Before, c.Env, c.Network.Allow, c.Mounts, c.Limits, more})
 	if err != nil {
 		panic(err) // it has only strings and numbers

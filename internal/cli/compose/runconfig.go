@@ -82,7 +82,7 @@ func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err erro
 	}
 	r.Tracker, r.Labels, r.Hints, r.Count = p.Backlog, p.StateLabels(), hint.Commands(), p.count
 	r.Base, r.Publish, r.ClaimTTL, r.KeepRuns = p.Base, publishMode(p.Publish), p.ClaimTTL, p.KeepRuns
-	r.Before, r.Copy, r.SetupInputs, r.Proving, r.Prove = p.Before, p.Copy, p.SetupInputs, journal.Proving(p.Proof), p.ProofCommand
+	r.Before, r.Copy, r.SetupInputs, r.Retest, r.RetestCommand = p.Before, p.Copy, p.SetupInputs, journal.Retesting(p.Retest), p.RetestCommand
 	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress
 	r.Retry = journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: cmp.Or(p.RetryBackoff, -1), BackoffMax: p.RetryBackoffMax}
 	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)

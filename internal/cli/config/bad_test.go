@@ -61,7 +61,7 @@ func TestBadFile(t *testing.T) {
 		{"old boolean for a command", "gate: yes\n", `F:1: gate: yes is not a command; put it in quotes if you mean the program`},
 		{"old boolean in commands", "gate: [make, Off]\n", `F:1: gate: Off is not a command; put it in quotes if you mean the program`},
 		{"number in commands", "setup: [make, 5]\n", `F:1: setup: 5 is not a command; put it in quotes if you mean the program`},
-		{"boolean for a line", "proof-command: false\n", `F:1: proof-command: false is not a command; put it in quotes if you mean the program`},
+		{"boolean for a line", "retest-command: false\n", `F:1: retest-command: false is not a command; put it in quotes if you mean the program`},
 		{"boolean for a program", "agent: command\nagent-command: [true, 5]\n",
 			`F:2: agent-command: true is not a command; put it in quotes if you mean the program`},
 		{"one for a group", "local: issues\n", `F:1: local must have "key: value" lines`},

@@ -64,8 +64,8 @@ type Config struct {
 	ContainerWorkdir   string
 	GateOn             string
 	GateFiles          string
-	Proof              string
-	ProofCommand       string
+	Retest             string
+	RetestCommand      string
 	Review             string
 	Allow              []string
 	AllowPrivate       []string

@@ -59,7 +59,7 @@ type Choices struct {
 	Tools                 ecosystem.Image // the tools of setup and gate
 	Allow, AllowPrivate   []string        // hosts that setup and gate need
 	Env                   []string        // their environment, NAME=VALUE
-	Provable              bool            // each file of tests can be run alone
+	Retestable            bool            // each file of tests can be run alone
 	Show                  []string        // folders of the host that setup and gate need
 	Prompt                string          // the text of prompt.md
 	Label                 string          // the pick-up label

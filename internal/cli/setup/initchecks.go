@@ -80,7 +80,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	if !allowed && compose.Isolates(c.Sandbox) {
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
-	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
+	c.Retestable = len(c.Gate) > 0 && toolchain.Retestable(top, c.Gate)
 	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate), folders...)
 	return nil
 }
@@ -131,16 +131,16 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 // printChecks prints the proposed values.
 func printChecks(a *compose.App, c scaffold.Choices) {
 	title := "\nCheck these values in config.yaml:\n"
-	var proof []string
-	if c.Provable {
-		proof = []string{"report"}
+	var retest []string
+	if c.Retestable {
+		retest = []string{"report"}
 	}
 	for _, row := range []struct {
 		key  string
 		list []string
 	}{
 		{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate},
-		{"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env},
+		{"retest", retest}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env},
 		{"sandbox-show", c.Show},
 	} {
 		if len(row.list) > 0 {

@@ -53,7 +53,7 @@ func (w Work) setupObserver(at journal.Place) func(loop.Event) {
 // asked to end meanwhile, that no sandbox opened, or that git failed.
 func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (advice string, err error) {
 	must := w.Run.Settings.Checks
-	if !must.Proof.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
+	if !must.Retest.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
 		return "", nil
 	}
 	next, err := t.identify(ctx, w.Base, s.Tip)
@@ -65,7 +65,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (advice str
 		same.Tip = s.Tip
 		next = &same
 	} else {
-		s.Facts.Retest, next.Required = nil, must.Proof == journal.ProvingRequire
+		s.Facts.Retest, next.Required = nil, must.Retest == journal.RetestRequire
 		if err := t.fillIn(ctx, w, *s, next); err != nil {
 			return "", fmt.Errorf("tests of the change: %w", err)
 		}
@@ -103,7 +103,7 @@ func (t *Tester) fillIn(ctx context.Context, w Work, s journal.State, r *journal
 	for _, line := range must.Gate {
 		gate = append(gate, line.Line)
 	}
-	p := c.plan(gate, must.Prove)
+	p := c.plan(gate, must.RetestCommand)
 	switch {
 	case p.whyExempt != "":
 		r.Exempt, r.Why = true, p.whyExempt

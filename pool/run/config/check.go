@@ -67,8 +67,8 @@ func (c Config) wrong() (list []error) {
 	for _, text := range c.Before {
 		line("Before", loop.Command{Line: text})
 	}
-	if c.Prove != "" {
-		line("Prove", loop.Command{Line: c.Prove})
+	if c.RetestCommand != "" {
+		line("RetestCommand", loop.Command{Line: c.RetestCommand})
 	}
 	if err := c.Identity.Validate(); err != nil {
 		say("Identity: %w", err)

@@ -61,8 +61,8 @@ type Config struct {
 	GateFiles     journal.GateFiles // default GateFilesReport
 	NoCanary      bool              // plant no tests that must fail
 	Canaries      []Canary          // tests that must fail, in addition to those that ralph can write
-	Proving       journal.Proving   // what the tests of a change have to show; default ProvingOff
-	Prove         string            // command that runs tests of a change, with {files} in their place; default: by language
+	Retest        journal.Retesting // what the tests of a change have to show; default RetestOff
+	RetestCommand string            // command that runs tests of a change, with {files} in their place; default: by language
 	Signals       []string          // texts by which an agent says that it is done; default loop.DefaultSignal
 	MaxIterations int               // of one run; default 10
 	NoProgress    int               // consecutive iterations without a new commit that end the run; default 3; negative: no limit
@@ -137,7 +137,7 @@ func (c Config) WithDefaults() Config {
 		c.Protected = publish.ProtectedPaths()
 	}
 	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
-	c.Proving = cmp.Or(c.Proving, journal.ProvingOff)
+	c.Retest = cmp.Or(c.Retest, journal.RetestOff)
 	c.Labels = withDefaults(c.Labels)
 	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
 	c.Retry.Backoff = max(0, cmp.Or(c.Retry.Backoff, time.Minute))
@@ -180,8 +180,8 @@ func (c Config) Validate() error {
 	need(c.Network.Upstream == "" || len(slices.CompactFunc(c.Agents(), func(a, b agents.Link) bool { return a.Agent.Name() == b.Agent.Name() })) < 2,
 		"Network.Upstream is the address of one agent's service, and there are several agents")
 	need(c.GateOn != GateOnWorktree || c.GateFiles != journal.GateFilesRequire, "gate files require: only a gate on a checkout runs with the base's files")
-	need(slices.Contains([]journal.Proving{journal.ProvingOff, journal.ProvingReport, journal.ProvingRequire}, c.Proving),
-		"Proving must be off, report or require, not %q", c.Proving)
+	need(slices.Contains([]journal.Retesting{journal.RetestOff, journal.RetestReport, journal.RetestRequire}, c.Retest),
+		"Retest must be off, report or require, not %q", c.Retest)
 	if c.Publish == journal.PublishRequest {
 		_, can := tracker.As[tracker.Requester](c.Tracker)
 		need(can, "publish pr: tracker %s hosts no code; use branch or merge", trackerName(c.Tracker))

@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 		"After: command `x`":                 func(c *config.Config) { c.After = []loop.Command{{Line: "x", Timeout: -1}} },
 		"After: a gate":                      func(c *config.Config) { c.After = []loop.Command{{}} },
 		"Before: command \"a\\x00b\"":        func(c *config.Config) { c.Before = []string{"true", "a\x00b"} },
-		"Prove: command":                     func(c *config.Config) { c.Prove = "test \x00 {files}" },
+		"RetestCommand: command":             func(c *config.Config) { c.RetestCommand = "test \x00 {files}" },
 		`Canaries: "../x"`:                   func(c *config.Config) { c.Canaries = []config.Canary{{Path: "../x"}} },
 		`Identity: Author "half"`:            func(c *config.Config) { c.Identity.Author.Name = "half" },
 		`Mounts: "relative" must`:            func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "/etc", Inside: "relative"}} },

@@ -87,11 +87,11 @@ func gateKeys() []Key {
 	}
 }
 
-// proofKeys returns the keys of further evidence: tests of the change, and a review.
-func proofKeys() []Key {
+// evidenceKeys returns the keys of further evidence: tests of the change, and a review.
+func evidenceKeys() []Key {
 	return []Key{
 		{
-			Name:    "proof",
+			Name:    "retest",
 			Help:    "whether new and changed tests fail without the change and pass with it: report it, or require it",
 			Default: "off",
 			Choices: []string{"off", "report", "require"},
@@ -100,7 +100,7 @@ func proofKeys() []Key {
 			Use:     toWork,
 		},
 		{
-			Name:  "proof-command",
+			Name:  "retest-command",
 			Help:  "shell line that runs tests; {files} stands for the test files; empty: by language (docs/proof.md)",
 			Shell: true,
 			Guard: Ordinary,

@@ -57,7 +57,7 @@ func groups() []group {
 		{"Which issues", issueKeys()},
 		{"Where they live", trackerKeys()},
 		{"Agent", agentKeys()},
-		{"Checks and sandbox", slices.Concat(sandboxKeys(), containerKeys(), gateKeys(), proofKeys())},
+		{"Checks and sandbox", slices.Concat(sandboxKeys(), containerKeys(), gateKeys(), evidenceKeys())},
 		{"Loop", loopKeys()},
 		{"Git", slices.Concat(gitKeys(), requestKeys())},
 		{"Time", timeKeys()},

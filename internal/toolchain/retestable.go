@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// maxVisited limits the number of files that Provable visits.
+// maxVisited limits the number of files that Retestable visits.
 const maxVisited = 20_000
 
 var errFound = errors.New("found")
 
-// Provable reports whether the project has tests whose files can be run separately. gate are the shell lines of its gate.
-func Provable(top string, gate []string) bool {
+// Retestable reports whether the project has tests whose files can be run separately. gate are the shell lines of its gate.
+func Retestable(top string, gate []string) bool {
 	files := os.DirFS(top)
 	read := func(name string) ([]byte, bool) {
 		info, err := fs.Stat(files, name)
