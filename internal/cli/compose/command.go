@@ -9,8 +9,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
-	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/tracker"
 )
 
 // AddJSON adds the flag --json to a command.
@@ -79,16 +77,4 @@ func (a *App) InBacklog(run func(ctx context.Context, p *Parts, args []string) e
 		defer func() { err = errors.Join(err, p.Close()) }()
 		return run(cmd.Context(), p, args)
 	}
-}
-
-// OnIssue makes cmd a command that takes one issue of the backlog.
-func (a *App) OnIssue(cmd *cobra.Command, run func(ctx context.Context, p *Parts, issue tracker.Issue) error) {
-	cmd.Args, cmd.ValidArgsFunction = exit.OneIssue, a.CompleteKeys
-	cmd.RunE = a.InBacklog(func(ctx context.Context, p *Parts, args []string) error {
-		issue, err := p.Issue(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return run(ctx, p, issue)
-	})
 }

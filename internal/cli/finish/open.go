@@ -7,8 +7,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/tracker"
 )
 
 const openLong = `Print the address of an issue's open pull or merge request, or of the issue if there is none, and open it
@@ -20,9 +20,13 @@ func NewOpen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "open KEY", Short: "Open an issue, or its request, in the browser", Long: openLong,
 		Example: "  ralph open 42\n  ralph open --issue 42", Annotations: compose.Marks(compose.Looks),
-		GroupID: compose.GroupLook,
+		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 	}
-	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
+	cmd.RunE = a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+		issue, err := p.Issue(ctx, args[0])
+		if err != nil {
+			return err
+		}
 		runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key})
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 // NewClose returns `ralph close`.
 func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "close KEY", Short: "Close an issue",
+		Use: "close KEY...", Short: "Close issues",
 		Long: "Close an issue, and remove the labels that show its state, such as needs-human and in-review. The pick-up label stays. A\n" +
 			"current run of the issue ends, at once on this host and within 30 seconds elsewhere, and its work is kept.",
 	}
@@ -26,7 +26,7 @@ func NewClose(a *compose.App) *cobra.Command {
 // NewReopen returns `ralph reopen`.
 func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "reopen KEY", Short: "Open an issue again",
+		Use: "reopen KEY...", Short: "Open issues again",
 		Long: "Open an issue again, and remove the labels that show its state, such as needs-human. If it has the pick-up label, sweeps work\n" +
 			"it again. A success has removed that label; `ralph retry KEY` adds it.",
 	}
@@ -38,7 +38,7 @@ func NewReopen(a *compose.App) *cobra.Command {
 // setsState makes cmd a command that closes or reopens an issue.
 func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tracker.Issue) bool, change tracker.Change) *cobra.Command {
 	cmd.GroupID, cmd.Example = compose.GroupWork, "  ralph "+cmd.Name()+" fix-login"
-	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
+	onEach(a, cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		name := screen.CleanLine(p.Names(ctx)(issue.Key))
 		if already(issue) {
 			a.UI.Printf("%s is %s already.\n", name, state)

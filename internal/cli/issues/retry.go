@@ -24,13 +24,13 @@ ends an unfinished run on which no process of this host works; work of it that i
 
 // NewRetry returns `ralph retry`.
 func NewRetry(a *compose.App) *cobra.Command {
-	var fresh bool
+	var fresh, told bool
 	cmd := &cobra.Command{
-		Use: "retry KEY", Short: "Ask the next sweep to work an issue again", Long: retryLong,
+		Use: "retry KEY...", Short: "Ask the next sweep to work issues again", Long: retryLong,
 		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: compose.GroupWork,
 		Annotations: compose.Marks(compose.Waits),
 	}
-	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
+	onEach(a, cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		if !issue.Open {
 			return &exit.Error{
 				Status: exit.Incomplete,
@@ -59,7 +59,11 @@ func NewRetry(a *compose.App) *cobra.Command {
 		}
 		a.UI.Printf("The next `ralph work` works %s.\n", screen.CleanLine(issue.Key))
 		parked, err := look.Waits(ctx, p)
-		if look.PrintParked(a, parked); len(parked) > 0 {
+		if !told {
+			look.PrintParked(a, parked)
+			told = true
+		}
+		if len(parked) > 0 {
 			a.UI.Printf("Before %s only `ralph work %s` works it.\n",
 				parked[0].Until.Local().Format(time.DateTime), screen.CleanLine(issue.Key))
 		}
