@@ -254,7 +254,7 @@ func TestInitQuestionsFitTheTerminal(t *testing.T) {
 			h.Env = append(h.Env, "RALPH_CONTAINER_USER=1000:1000")
 		}, "init")
 		shown := strings.NewReplacer("]: ", "]:\n", "> ", ">\n").Replace(got.stderr)
-		if !strings.Contains(shown, "Where do agents") || !strings.Contains(shown, "Which command fetches") || !strings.Contains(shown, last) {
+		if !strings.Contains(shown, "Where do agents") || !strings.Contains(shown, "Which command fetches") || !strings.Contains(shown, "\n  container/ring is a small") || !strings.Contains(shown, last) {
 			t.Errorf("%s: a question is missing: %s", sandbox, shown)
 		}
 		for line := range strings.Lines(shown) {
@@ -270,7 +270,8 @@ func TestInitOwnProgram(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "init", "--sandbox=none", "--agent=command", "--agent-command=./nothere.sh --fast")
-	if got.status != exit.OK || !strings.Contains(got.stdout, "ROOT/repo/nothere.sh: not found; install it where the agent runs") {
+	if got.status != exit.OK || !strings.Contains(got.stdout, "ROOT/repo/nothere.sh: not found; install it where the agent runs") ||
+		!strings.Contains(got.stdout, "\n  agent-command  ./nothere.sh --fast\n") {
 		t.Errorf("got %+v", got)
 	}
 	text, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
@@ -436,6 +437,9 @@ func TestInitProposes(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
 			if file := string(text); err != nil || strings.Contains(file, "\n# container/ring is ") != strings.Contains(file, "./... container/ring") {
 				t.Errorf("setup is explained where it is proposed, and nowhere else: %v\n%s", err, file)
+			}
+			if strings.Contains(got.stdout, "\n                 container/ring is ") != strings.Contains(string(text), "./... container/ring") {
+				t.Errorf("the reason is not on the screen:\n%s", got.stdout)
 			}
 			for key, want := range c.want {
 				now := m.run(t, path, "config", key)

@@ -105,11 +105,14 @@ func (a *asker) text(ctx context.Context, question, note, byDefault string) (str
 	return answer, err
 }
 
-// shellLine asks for a shell line. An empty answer is the proposed lines.
-func (a *asker) shellLine(ctx context.Context, question string, proposed []string) ([]string, error) {
+// shellLine asks for a shell line. An empty answer is the proposed lines, which reasons explain.
+func (a *asker) shellLine(ctx context.Context, question string, proposed []string, reasons ...string) ([]string, error) {
 	note, byDefault := "Enter: the proposal", strings.Join(proposed, " && ")
 	if byDefault == "" {
 		note = "Enter: none, for now"
+	}
+	for _, reason := range reasons {
+		note += "\n" + screen.WrapLine("  "+reason, 2, cmp.Or(a.ui.Width(), 80))
 	}
 	line, err := a.text(ctx, question, note, byDefault)
 	switch {

@@ -231,7 +231,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 		return false, err
 	}
 	if proposed := c.Setup; len(proposed) > 0 && !said("setup") {
-		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds the dependencies?", proposed); err != nil {
+		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds the dependencies?", proposed, c.Notes...); err != nil {
 			return false, err
 		}
 		if !slices.Equal(c.Setup, proposed) {

@@ -131,7 +131,10 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 // printChecks prints the proposed values.
 func printChecks(a *compose.App, c scaffold.Choices) {
 	title := "\nCheck these values in config.yaml:\n"
-	var retest []string
+	var retest, command []string
+	if len(c.Command) > 0 {
+		command = []string{strings.Join(c.Command, " ")}
+	}
 	if c.Retestable {
 		retest = []string{"report"}
 	}
@@ -139,8 +142,8 @@ func printChecks(a *compose.App, c scaffold.Choices) {
 		key  string
 		list []string
 	}{
-		{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate},
-		{"retest", retest}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env},
+		{"agent", []string{c.Agent}}, {"agent-command", command}, {"sandbox", []string{c.Sandbox}},
+		{"setup", c.Setup}, {"", c.Notes}, {"gate", c.Gate}, {"retest", retest}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env},
 		{"sandbox-show", c.Show},
 	} {
 		if len(row.list) > 0 {
