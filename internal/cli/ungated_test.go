@@ -140,7 +140,8 @@ func TestBranchWithoutRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"show", "diff", "logs"} {
-		if got := m.run(t, nil, command, "one"); got.status != exit.Failed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") {
+		if got := m.run(t, nil, command, "one"); got.status != exit.Failed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") ||
+			!strings.Contains(got.stderr, "; merge with: ralph merge one\n") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}

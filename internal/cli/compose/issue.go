@@ -134,8 +134,8 @@ func (p *Parts) branchOf(ctx context.Context, key string) string {
 	}
 	for _, b := range branches {
 		if b.Key == key && b.Name != "" && b.Ahead > 0 {
-			return fmt.Sprintf(" in %s, but %s has %s; look with: %s",
-				p.State, b.Name, screen.Plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name))
+			return fmt.Sprintf(" in %s, but %s has %s; look with: %s; merge with: ralph merge %s",
+				p.State, b.Name, screen.Plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name), key)
 		}
 	}
 	return ""
