@@ -60,6 +60,10 @@ func TestUnendedOperation(t *testing.T) {
 					t.Errorf("%v: %+v, want %q\ngit said %s", args, got, want, said)
 				}
 			}
+			warning := strings.TrimSuffix(strings.TrimPrefix(want, "ralph: "), "\n")
+			if got := m.run(t, agent, "doctor", "--sandbox=none", "--json"); strings.Count(got.stdout, warning) != 1 {
+				t.Errorf("doctor does not warn: %+v", got)
+			}
 			if _, err := os.Stat(m.root + "/ran"); err == nil {
 				t.Error("an agent was started")
 			}

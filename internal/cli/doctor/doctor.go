@@ -155,8 +155,13 @@ func (d *doctor) base(ctx context.Context, p *compose.Parts) {
 	if err == nil {
 		err = work.PrefixFree(ctx, p)
 	}
-	if unread := p.Repo.CheckNoOperation(ctx); unread != nil && !errors.Is(unread, worktree.ErrUnfinished) {
-		d.fail("checkout", unread.Error(), "")
+	switch unready := p.Repo.CheckNoOperation(ctx); {
+	case errors.Is(unready, worktree.ErrUnfinished):
+		if !errors.Is(err, worktree.ErrUnfinished) { // which says the same
+			d.warn("checkout", unready.Error(), "")
+		}
+	case unready != nil:
+		d.fail("checkout", unready.Error(), "")
 	}
 	if err != nil {
 		d.fail("base", err.Error(), hint.For(err))
