@@ -340,9 +340,14 @@ func (a *attempt) unregister() {
 	a.w.unregister(a.handle)
 }
 
+// brokenSkip returns why an issue is in Summary.Broken, in one line.
+func brokenSkip(why string) journal.Skip {
+	return journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(why, "\n", "; ")}
+}
+
 // faultResult returns the result for a fault of this host or the repository.
 func (a *attempt) faultResult(err error) *Result {
-	r := a.skipResult(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
+	r := a.skipResult(brokenSkip(err.Error()))
 	r.Err = err
 	if publish.Unreachable(err) {
 		r.Unavailable = err

@@ -2,9 +2,11 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,4 +219,38 @@ func TestStopWhileRecovering(t *testing.T) {
 	if r := f.runs("a"); len(r) != 1 || !r[0].Ended.IsZero() || r[0].Stage != journal.StageVerify {
 		t.Errorf("%+v", r)
 	}
+}
+
+// refusingTracker cannot write one report, for a reason that is neither an outage nor a refusal of everything.
+type refusingTracker struct {
+	tracker.Tracker
+	left *atomic.Int64 // reports to refuse
+}
+
+func (r refusingTracker) Unwrap() tracker.Tracker { return r.Tracker }
+
+func (r refusingTracker) Report(ctx context.Context, key string, report tracker.Report) error {
+	if r.left.Add(-1) >= 0 {
+		return errors.New("the form is invalid")
+	}
+	return r.Tracker.Report(ctx, key, report)
+}
+
+// The sweep that cannot write a report says so itself, and the next one writes it.
+func TestReportIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	var left atomic.Int64
+	left.Store(1)
+	f.Config.Run.Tracker, f.Config.Run.ProgressReport = refusingTracker{f.Config.Run.Tracker, &left}, time.Hour
+	s := f.sweep(t.Context())
+	if len(s.Runs) != 1 || !s.Runs[0].Ended.IsZero() || s.Unavailable != nil || len(s.Broken) != 1 ||
+		s.Broken[0].Issue.Key != "a" || s.Broken[0].Skip.Detail != "stage report is left to the next sweep: the form is invalid" {
+		t.Errorf("runs %+v, unavailable %v, broken %+v", s.Runs, s.Unavailable, s.Broken)
+	}
+	if s := f.sweep(t.Context()); s.Count(journal.Succeeded) != 1 || len(s.Broken) > 0 {
+		t.Errorf("runs %+v, broken %+v", s.Runs, s.Broken)
+	}
+	f.clean()
 }

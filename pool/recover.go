@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/internal/decide"
@@ -46,7 +45,7 @@ func (w *Worker) recover(s callContexts, key string) (r Recovered, err error) {
 		if err == nil || s.early.Err() != nil { // after the end of early every call may fail
 			return
 		}
-		why := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		why := brokenSkip("recover: " + err.Error())
 		r.Broken = append(r.Broken, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: why})
 		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &why})
 	}

@@ -38,6 +38,10 @@ func (s *sweep) addResult(r *Result) {
 			s.asked[r.Issue.Key] = a.ID
 		}
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
+		// After the end of early every call may fail, and a run that was stopped waits only briefly for a remote.
+		if r.Deferred != nil && r.Unavailable == nil && !publish.Outage(r.Deferred) && s.call.early.Err() == nil {
+			s.summary.Broken = append(s.summary.Broken, backlog.Skipped{Issue: r.Issue, Skip: brokenSkip(r.Deferred.Error())})
+		}
 	} else {
 		s.started--
 		s.leaveOut(*r, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip}, outage)

@@ -27,7 +27,9 @@ type Summary struct {
 	Skipped  []backlog.Skipped // open issues that were not worked, and why
 	Problems []tracker.Problem // parts of the backlog that could not be read, as of the last listing
 	Cycles   []tracker.Cycle   // open issues that wait for each other, as of the last listing
-	Broken   []backlog.Skipped // issues that could not be worked because of a fault of this host or the repository
+	// Broken has issues that could not be worked, or whose runs could not end, because of a fault of this host, of the repository,
+	// or of this issue on the tracker: for example, a report that the tracker refuses. The next sweep tries again.
+	Broken []backlog.Skipped
 	// Unavailable is the reason why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil: none.
 	Unavailable error
 	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is available; zero: unknown

@@ -48,5 +48,5 @@ const (
 	SkipOpen       SkipCode = "open"        // the maximum number of requests is open; Detail: the numbers
 	SkipBusy       SkipCode = "busy"        // the maximum number of issues with one of its labels is being worked; Detail: the label and the numbers
 	SkipHeld       SkipCode = "held"        // a checkout of the user's has its branch; Detail: where, and what frees it
-	SkipBroken     SkipCode = "broken"      // this host or the repository has a problem; Detail: what
+	SkipBroken     SkipCode = "broken"      // this host, the repository or the tracker has a problem with it; Detail: what
 )
