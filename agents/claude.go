@@ -55,11 +55,14 @@ func (Claude) Describe() Description {
 				},
 				Helpers: []string{"claude-haiku-*", "claude-3-5-haiku"}, // for titles, summaries and fetched pages
 				Var:     "ANTHROPIC_MODEL",
-				OtherVars: []string{
-					"ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
-					"ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_FABLE_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL",
+				AliasVars: map[string][]string{
+					"sonnet": {"ANTHROPIC_DEFAULT_SONNET_MODEL"}, "opus": {"ANTHROPIC_DEFAULT_OPUS_MODEL"},
+					"haiku": {"ANTHROPIC_DEFAULT_HAIKU_MODEL"}, "fable": {"ANTHROPIC_DEFAULT_FABLE_MODEL"},
+					"opusplan": {"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL"},
+					"best":     {"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_FABLE_MODEL"},
 				},
-				Families: []string{"claude-"},
+				OtherVars: []string{"ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"},
+				Families:  []string{"claude-"},
 			},
 			ProxySettings: pointClaude,
 		},

@@ -14,10 +14,12 @@ type ModelNames struct {
 	// Aliases maps names that users may write to patterns of the models that the program then requests. Other names stand for
 	// themselves. A name without a pattern lets the program choose.
 	Aliases map[string][]string
-	// Helpers are patterns of the models that the program requests besides its main one.
+	// Helpers are patterns of the models that the program requests for small tasks. One of them may also be its main model.
 	Helpers []string
-	// Var is the variable with which users choose the main model, if there is no Options.Model. OtherVars name further models.
+	// Var is the variable with which users choose the main model, if there is no Options.Model. AliasVars name the models for which
+	// aliases stand, by alias. OtherVars name further models.
 	Var       string
+	AliasVars map[string][]string
 	OtherVars []string
 	// Families are the beginnings of the names of the service's models.
 	Families []string
@@ -36,14 +38,25 @@ func (n ModelNames) Own(o Options) []string {
 	case !known:
 		patterns = []string{literal(name)}
 	}
-	return slices.Concat(patterns, n.others(o))
+	return slices.Concat(patterns, named(o, n.AliasVars[undated(name)]))
 }
 
 // Besides returns patterns of the other models that the agent may request.
-func (n ModelNames) Besides(o Options) []string { return slices.Concat(n.Helpers, n.others(o)) }
+func (n ModelNames) Besides(o Options) []string {
+	return slices.Concat(n.Helpers, named(o, n.OtherVars))
+}
 
-func (n ModelNames) others(o Options) (list []string) {
-	for _, name := range n.OtherVars {
+// Aliased returns patterns of the models for which the user lets aliases stand, used or not.
+func (n ModelNames) Aliased(o Options) (list []string) {
+	for _, vars := range n.AliasVars {
+		list = append(list, named(o, vars)...)
+	}
+	return list
+}
+
+// named returns patterns of the models that variables name.
+func named(o Options, vars []string) (list []string) {
+	for _, name := range vars {
 		if value := setting(o.Env, name); value != "" {
 			list = append(list, literal(value))
 		}

@@ -40,7 +40,7 @@ func (c *caller) chooses() bool {
 // expects reports whether the model is the one of a link, or one that the agent requests besides it.
 func (c *caller) expects(model string) bool {
 	return slices.ContainsFunc(c.options, func(o agents.Options) bool {
-		return agents.MatchModel(c.names.Own(o), model) || agents.MatchModel(c.names.Besides(o), model)
+		return agents.MatchModel(slices.Concat(c.names.Own(o), c.names.Besides(o), c.names.Aliased(o)), model)
 	})
 }
 
@@ -62,7 +62,13 @@ func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) erro
 			models = []string{""}
 		}
 		for _, model := range models {
-			if !m.allows(from, model, limitsCost) {
+			switch {
+			case m.allows(from, model, limitsCost):
+			case from.chooses():
+				m.note(fmt.Sprintf("requests for %s were refused: its price is not known, and the cost is limited; "+
+					"configure the model, or its price", modelText(model)))
+				return fmt.Errorf("%s has no known price, so it is %w here", modelText(model), egress.ErrOtherModel)
+			default:
 				m.note(fmt.Sprintf("requests for %s were refused: %s may use %s, and models that the configuration allows",
 					modelText(model), from.agent, from.configured()))
 				return fmt.Errorf("%s is %w for this run", modelText(model), egress.ErrOtherModel)
@@ -140,8 +146,8 @@ func (m *Meter) Tell(tell func(text string)) {
 // mainOf identifies the main model of an agent with certain options; without options the first one that it requests.
 type mainOf struct{ agent, option string }
 
-// noteRequest remembers the models that are the agent's main ones. An option such as "opus" does not say which model it is: that is
-// the first one that the agent's program requests, before the model can have it run anything.
+// noteRequest remembers the models that are the agent's main ones. Which model an option such as "opus" means, the first request
+// for one says: later ones may come from a command that the model runs.
 func (m *Meter) noteRequest(from *caller, model string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

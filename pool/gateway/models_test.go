@@ -187,20 +187,27 @@ func TestOnlyRefusalsOfTheMainModelCount(t *testing.T) {
 		models  string
 		steps   []step
 		refused bool
+		env     string
 	}{
-		"another model":           {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 200}, {"claude-opus-4-6", 429}}, false},
-		"the model":               {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 200}, {"claude-sonnet-4-5-20250929", 429}}, true},
-		"at once":                 {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}}, true},
-		"answered later":          {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}, {"claude-sonnet-4-5", 200}}, false},
-		"another one is answered": {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}, {"claude-opus-4-6", 200}}, true},
-		"a helper":                {"claude-sonnet-4-5", []step{{"claude-haiku-4-5", 429}, {"claude-sonnet-4-5", 200}}, false},
-		"an alias":                {"opus", []step{{"claude-opus-5-5", 200}, {"claude-opus-4-6", 429}}, false},
-		"an alias, refused":       {"opus", []step{{"claude-opus-5-5", 200}, {"claude-opus-5-5", 429}}, true},
-		"a default":               {"", []step{{"claude-haiku-4-5", 200}, {"claude-opus-5-5", 200}, {"claude-opus-4-6", 429}}, false},
-		"a default, refused":      {"", []step{{"claude-haiku-4-5", 200}, {"claude-opus-5-5", 429}}, true},
-		"the next agent's":        {"claude-sonnet-4-5 claude-opus-4-6", []step{{"claude-sonnet-4-5", 200}, {"claude-opus-4-6", 429}}, false},
+		"another model":           {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 200}, {"claude-opus-4-6", 429}}, false, ""},
+		"the model":               {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 200}, {"claude-sonnet-4-5-20250929", 429}}, true, ""},
+		"at once":                 {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}}, true, ""},
+		"answered later":          {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}, {"claude-sonnet-4-5", 200}}, false, ""},
+		"another one is answered": {"claude-sonnet-4-5", []step{{"claude-sonnet-4-5", 429}, {"claude-opus-4-6", 200}}, true, ""},
+		"a helper":                {"claude-sonnet-4-5", []step{{"claude-haiku-4-5", 429}, {"claude-sonnet-4-5", 200}}, false, ""},
+		"an alias":                {"opus", []step{{"claude-opus-5-5", 200}, {"claude-opus-4-6", 429}}, false, ""},
+		"an alias, refused":       {"opus", []step{{"claude-opus-5-5", 200}, {"claude-opus-5-5", 429}}, true, ""},
+		"a default":               {"", []step{{"claude-haiku-4-5", 200}, {"claude-opus-5-5", 200}, {"claude-opus-4-6", 429}}, false, ""},
+		"a default, refused":      {"", []step{{"claude-haiku-4-5", 200}, {"claude-opus-5-5", 429}}, true, ""},
+		"the next agent's":        {"claude-sonnet-4-5 claude-opus-4-6", []step{{"claude-sonnet-4-5", 200}, {"claude-opus-4-6", 429}}, false, ""},
+		"only helpers":            {"", []step{{"claude-haiku-4-5", 429}}, true, ""},
+		"a named default":         {"", []step{{"my-opus", 200}, {"my-opus", 429}}, true, "ANTHROPIC_DEFAULT_OPUS_MODEL=my-opus"},
+		"a named alias":           {"opus", []step{{"my-opus", 429}}, true, "ANTHROPIC_DEFAULT_OPUS_MODEL=my-opus"},
+		"after a named helper":    {"opus", []step{{"my/small", 200}, {"claude-opus-5-5", 429}}, true, "ANTHROPIC_SMALL_FAST_MODEL=my/small"},
+		"a named helper":          {"opus", []step{{"claude-opus-5-5", 200}, {"my/small", 429}}, false, "ANTHROPIC_SMALL_FAST_MODEL=my/small"},
 	} {
 		chain := claudes(strings.Split(tt.models, " ")...)
+		chain[0].Options.Env = []string{tt.env}
 		m, e := service(Network{Models: []string{"*"}}, chain)
 		m.Limit(loop.Budget{})
 		for _, s := range tt.steps {

@@ -62,7 +62,7 @@ func (m *Meter) concerns(r refused, by agents.Link) bool {
 		name = by.Agent.Name()
 	}
 	main := cmp.Or(m.mains[mainOf{name, by.Options.Model}], m.mains[mainOf{name, ""}])
-	return r.agent == name && (r.model == "" || agents.SameModel(r.model, main))
+	return r.agent == name && (r.model == "" || main == "" || agents.SameModel(r.model, main)) // without a main one there were only helpers
 }
 
 // refusal is a service's refusal of a request. Agents report them, too, but what an agent prints may come from a command that it runs.
