@@ -81,7 +81,8 @@ func (x *execution) moveBranch(ctx context.Context, s journal.State) (journal.St
 
 // dropBranch removes a scratch branch if the base has its commits, and any other that the run has made and not used.
 func (x *execution) dropBranch(ctx context.Context, s journal.State) journal.State {
-	if s.Tree != "" || s.WIP != "" || s.Commits > 0 && !(x.run.Scratch && x.result.Merged != "") {
+	// Without the claim another run may have begun on the branch.
+	if !x.claim.Valid() || s.Tree != "" || s.WIP != "" || s.Commits > 0 && !(x.run.Scratch && x.result.Merged != "") {
 		return s
 	}
 	err := error(nil)
