@@ -39,7 +39,7 @@ func Assigned(text []byte, variables bool) (values []string) {
 		}
 		random := variables && (hexKey().MatchString(value) || base64Key().MatchString(value) && random64([]byte(value)))
 		code := !variables && strings.ContainsAny(value, " \t(){}[];<>\"'`")
-		if len(value) < Shortest || Word(value) || isPath(value) || strings.Contains(value, "${") || code || !random && !namesSecret(name) {
+		if len(value) < Shortest || Word(value) || isPath(value) || strings.Contains(value, "${") || code || !random && !NamesSecret(name) {
 			continue
 		}
 		if !slices.Contains(values, value) {
@@ -61,8 +61,8 @@ func unquoted(value string) string {
 	return comment().ReplaceAllString(value, "")
 }
 
-// namesSecret is SecretName for names in files, which are written in more ways: api-key, apiKey, DB_PASS.
-func namesSecret(name string) bool {
+// NamesSecret is SecretName for names in files, which are written in more ways: api-key, apiKey, DB_PASS.
+func NamesSecret(name string) bool {
 	name = strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(camel().ReplaceAllString(name, "${1}_${2}")))
 	return SecretName(name) || slices.ContainsFunc(strings.Split(name, "_"), func(word string) bool {
 		return slices.Contains([]string{"PASS", "PWD", "PASSPHRASE"}, word)

@@ -371,7 +371,12 @@ func TestGuardedHidesSecrets(t *testing.T) {
 		"PIP_FIND_LINKS=https://evil.example/x":                 "PIP_FIND_LINKS=https://evil.example/x",
 		"GIT_CONFIG_KEY_0=core.sshCommand":                      "GIT_CONFIG_KEY_0=core.sshCommand",
 		"X=a b " + "ghp_x7Kp2Q9vLmZ4x8Kp2Q9vLmZ4y7Kp2Q9vLmZ4 c": "X=a b (hidden) c",
-		"NPM_TOKEN=x": "NPM_TOKEN=(hidden)",
+		"NPM_TOKEN=x":        "NPM_TOKEN=(hidden)",
+		"DB_PASS=hunter2x":   "DB_PASS=(hidden)",
+		"MYSQL_PWD=hunter2x": "MYSQL_PWD=(hidden)",
+		"DB=postgres://u:p%40ss-word9@db.example/x":           "DB=postgres://u:(hidden)@db.example/x",
+		"INDEX=https://short@pip.example/":                    "INDEX=https://(hidden)@pip.example/",
+		"GIT_CONFIG_VALUE_0=Authorization: Basic dTpw":        "GIT_CONFIG_VALUE_0=Authorization: Basic (hidden)",
 		"PIP_INDEX_URL=https://me:x7Kp2Q9vLmZ4@evil.example/": "PIP_INDEX_URL=https://me:(hidden)@evil.example/",
 	} {
 		if got := read("agent-env: [\"" + line + "\"]\n"); got[0].Shown != `["`+want+`"]` {

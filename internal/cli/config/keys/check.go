@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
@@ -134,6 +135,9 @@ func hideEnv(s string) string {
 	return s
 }
 
+// password matches the password, or else the user, before the host of an address, and the credential of a request.
+var password = pattern.Lazy(`(://(?:[^/\s?#:@]*:)?)[^/\s?#]*(@)|((?i:authorization):\s*\S+\s+)\S+`)
+
 // hideSecretEnv hides the value in NAME=VALUE if the name is that of a secret, and otherwise only what looks like a credential within
 // it. The name of a setting of git is no secret, and git may run its value.
 func hideSecretEnv(s string) string {
@@ -141,13 +145,11 @@ func hideSecretEnv(s string) string {
 	if !ok {
 		return s
 	}
-	if leak.SecretName(name) && !strings.HasPrefix(name, "GIT_CONFIG_") {
+	if leak.NamesSecret(name) && !strings.HasPrefix(name, "GIT_CONFIG_") {
 		return hideEnv(s)
 	}
-	for _, secret := range leak.Assigned([]byte("VALUE="+value), true) { // of an address the password alone
-		value = strings.ReplaceAll(value, secret, "(hidden)")
-	}
-	for _, secret := range leak.Tokens([]byte(value)) {
+	value = password().ReplaceAllString(value, "${1}${3}(hidden)${2}")
+	for _, secret := range append(leak.Assigned([]byte("VALUE="+value), true), leak.Tokens([]byte(value))...) {
 		value = strings.ReplaceAll(value, secret, "(hidden)")
 	}
 	return name + "=" + value
