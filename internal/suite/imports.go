@@ -30,7 +30,8 @@ type tree struct {
 	modules    map[string]bool            // all modules, by path without extension and index
 	byLast     map[string][]string        // the same, by their last part
 	parts      map[string]bool            // names of their folders and files
-	packages   map[string]bool            // folders with an index, in which it stays
+	packages   map[string]bool            // folders whose index the change does not remove
+	found      map[string][]string        // results of rootsOf
 	uses       map[string]map[use]bool    // imports by tests, by each beginning of the name
 	folders    map[string]map[string]bool // roots by folder with tests
 	configured map[string]bool            // roots that settings name
@@ -103,64 +104,10 @@ func (e language) loads(text []byte) (all []string) {
 	return slices.Compact(all)
 }
 
-// assigned returns the packages to whose modules a text assigns, sorted.
-func (e language) assigned(text []byte) (all []string) {
-	s := source{e.Syntax.Read(text[:min(maxText, len(text))])}
-	bound := map[string]string{}
-	for _, i := range e.Imports.Read(s.Source) {
-		if i.As != "" {
-			bound[i.As] = i.Package()
-		}
-	}
-	for i := range s.Tokens {
-		name, ok := bound[string(s.Tokens[i].Of(s.Text))]
-		if !ok || s.Is(i-1, ".") {
-			continue
-		}
-		by := s.Is(i-2, "setattr") || s.Is(i-3, "Object") || s.Is(i-4, "Object") || s.Is(i-4, "Reflect")
-		if by && s.Is(i-1, "(") && s.Is(i+1, ",") || s.setsMember(i, e.Imports.Packages) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// setsMember reports whether the token begins an assignment to a member of what it names. In languages in which settings are often
-// members of members, only direct members and prototypes count.
-func (s source) setsMember(i int, deep bool) bool {
-	begin := i
-	i++
-	for n := 0; s.Is(i, ".") && n < 4; n++ {
-		if s.Is(i+2, "=") {
-			return !s.typed(begin) && !s.Is(i+3, "=") && !s.Is(i+3, ">") && (deep || n == 0 || s.Is(i-1, "prototype"))
-		}
-		i += 2
-	}
-	return false
-}
-
-// typed reports whether the token begins the type of a variable or a parameter, and not a statement: name: type = value.
-func (s source) typed(i int) bool {
-	if !s.Is(i-1, ":") || s.newLine(i) {
-		return false
-	}
-	open := 0
-	for ; i > 0 && !s.newLine(i); i-- {
-		if s.Is(i-1, "(") {
-			open++
-		}
-		if s.Is(i-1, ")") {
-			open--
-		}
-	}
-	first := string(s.Tokens[i].Of(s.Text))
-	return open > 0 || !slices.Contains(strings.Fields("if elif else for while try except finally with def async class case default"), first)
-}
-
 func (e language) tree(files []string, changes []Change) *tree {
 	t := &tree{language: e, modules: map[string]bool{}, byLast: map[string][]string{}, parts: map[string]bool{}, packages: map[string]bool{},
-		uses: map[string]map[use]bool{}, folders: map[string]map[string]bool{}, configured: map[string]bool{},
+		found: map[string][]string{},
+		uses:  map[string]map[use]bool{}, folders: map[string]map[string]bool{}, configured: map[string]bool{},
 		tests: map[string]bool{}, code: map[string]bool{}}
 	for _, file := range files {
 		module, ok := e.moduleOf(file, false)
@@ -301,7 +248,9 @@ func (t *tree) search() {
 	for u := range uses {
 		usual := false
 		for root := range t.folders[u.folder] {
-			usual = usual || t.has(root, u.name)
+			if usual = t.has(root, u.name); usual {
+				break
+			}
 		}
 		if usual || !t.Imports.Beside && !strings.Contains(u.name, "/") {
 			continue
@@ -311,16 +260,28 @@ func (t *tree) search() {
 			names = append(names, ecosystem.Import{Name: u.name}.Package())
 		}
 		for _, name := range names {
-			for _, module := range t.byLast[path.Base(name)] {
-				if root, ok := strings.CutSuffix("./"+module, "/"+name); ok {
-					inferred[use{u.folder, path.Clean(root)}] = true
-				}
+			for _, root := range t.rootsOf(name) {
+				inferred[use{u.folder, root}] = true
 			}
 		}
 	}
 	for in := range inferred {
 		t.folders[in.folder][in.name] = true
 	}
+}
+
+// rootsOf returns the folders below which the base has the named module.
+func (t *tree) rootsOf(name string) []string {
+	roots, known := t.found[name]
+	if !known {
+		for _, module := range t.byLast[path.Base(name)] {
+			if root, ok := strings.CutSuffix("./"+module, "/"+name); ok {
+				roots = append(roots, path.Clean(root))
+			}
+		}
+		t.found[name] = roots
+	}
+	return roots
 }
 
 // has reports whether the base has the named module below a root.
