@@ -14,7 +14,7 @@ var (
 	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = errors.New("ref has moved")
 	// ErrLocked means that another program holds the lock of a ref all the time.
-	ErrLocked = errors.New("a ref is locked by a git that is still running or hangs; end it, or wait for it")
+	ErrLocked = errors.New("another git process holds the lock of a ref; wait for it, or end it")
 	// ErrRemote means that the remote cannot be reached, or refuses.
 	ErrRemote = errors.New("remote is not available")
 	// ErrNoRemote means that the repository has no remote of that name.

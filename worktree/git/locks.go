@@ -15,14 +15,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-const lockSuffix = ".lock"
-
 // Git locks a ref only briefly: a lock file that is older than lockAge, and does not change for lockRest, is from a git that was
 // killed. lockRest is for clocks that have jumped, and for a machine that has slept.
 const (
-	lockAge   = 10 * time.Second
-	lockRest  = 2 * time.Second
-	lockPause = 20 * time.Millisecond // between two looks
+	lockSuffix = ".lock"
+	lockAge    = 10 * time.Second
+	lockRest   = 2 * time.Second
+	lockPause  = 20 * time.Millisecond // between two looks
 )
 
 // ownedRefs describes the refs that only this program moves.
@@ -91,11 +90,12 @@ func (g Runner) FreeLock(ctx context.Context, path string) error {
 // removeLock removes a lock file unless a process may be moving refs.
 func (g Runner) removeLock(path string, first fs.FileInfo) (removed bool, err error) {
 	f, err := os.OpenFile(g.ownedRefs.moving, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = f.Close() }()
-	if alone, err := filelock.Try(f); !alone || err != nil {
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		if alone, err := filelock.Try(f); !alone || err != nil {
+			return false, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) { // see beginMove
 		return false, err
 	}
 	if now, err := os.Lstat(path); err != nil || !sameFile(first, now) {

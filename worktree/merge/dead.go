@@ -48,8 +48,13 @@ func (r Repo) end(ctx context.Context, place checkout.Checkout) error {
 		return fmt.Errorf("end the merge into %s: %w", git.DisplayName(m.ref), err)
 	}
 	h := &hold{files: f, index: index, lock: lock}
-	defer h.release()
-	return h.finish(ctx, *m)
+	if err := h.finish(ctx, *m); err != nil {
+		h.dropNext()
+		_ = lock.Close() // the lock stays, because it alone says what was begun
+		return fmt.Errorf("end the merge into %s in %s: %w", git.DisplayName(m.ref), place.Dir, err)
+	}
+	h.release()
+	return nil
 }
 
 // Owns reports whether a lock file on an index is a ralph's, living or dead.

@@ -90,7 +90,7 @@ func (h *hold) try(ctx context.Context, others []string, m move) (busy string, e
 		_ = h.finish(ctx, *left) // if it fails, the move takes over those files that are as it wants them
 	}
 	text := fmt.Appendf(nil, holdText, m.ref, m.old, m.new)
-	if _, err = lock.WriteAt(text, 0); err == nil { // only now the rest of the other text: a lock without text is not ralph's
+	if _, err = lock.WriteAt(text, 0); err == nil { // only now, because a lock file without text is not ralph's
 		err = lock.Truncate(int64(len(text)))
 	}
 	if err != nil {
