@@ -109,10 +109,13 @@ func markClosed(ctx context.Context, p *compose.Parts, states []RunState) {
 	_, _ = fanout.Map(ctx, ask, func(ctx context.Context, s *RunState) (none struct{}, _ error) {
 		issue, err := p.Backlog.Get(ctx, s.Key)
 		switch {
-		case errors.Is(err, tracker.ErrNotFound), err == nil && !issue.Open:
+		case err == nil && !issue.Open, errors.Is(err, tracker.ErrNotFound) && p.Backlog.Name() == local.Name: // a forge hides issues, too
 			s.State = "closed"
 		case err != nil:
 			p.Log.Debug("issue not read", "key", s.Key, "error", err)
+		}
+		if _, away := errors.AsType[*tracker.UnavailableError](err); away {
+			return none, err // ends the others
 		}
 		return none, nil
 	})
