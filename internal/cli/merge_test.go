@@ -37,6 +37,9 @@ func TestMergeSeveral(t *testing.T) {
 		!strings.Contains(got.stderr, "1 of 3 issues not merged") {
 		t.Errorf("%+v", got)
 	}
+	if got := m.run(t, nil, "__completeNoDesc", "merge", ""); !strings.HasPrefix(got.stdout, "b\n:") {
+		t.Errorf("offered to merge: %q", got.stdout)
+	}
 	got = m.run(t, nil, append(own, "merge", "b", "b", "--gate=true")...)
 	if got.status != 0 || !strings.HasPrefix(got.stdout, "b: merged into m") ||
 		!strings.Contains(got.stderr, "succeeded  1 commit merged into m") || strings.Count(got.stderr, "ralph clean\n") != 1 {

@@ -21,26 +21,31 @@ import (
 
 // CompleteKeys offers the keys of the backlog's open issues with their titles.
 func (a *App) CompleteKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, typed, prefix, openIssues, false)
+	return a.complete(cmd, typed, prefix, openIssues, nil)
 }
 
 // CompleteClosed offers the keys of closed issues.
 func (a *App) CompleteClosed(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, typed, prefix, closedIssues, false)
+	return a.complete(cmd, typed, prefix, closedIssues, nil)
 }
 
 // CompleteWorked offers the keys of open issues, and of issues with runs, as `ralph status` lists them.
 func (a *App) CompleteWorked(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, typed, prefix, openIssues, true)
+	return a.complete(cmd, typed, prefix, openIssues, func(journal.Record) bool { return true })
+}
+
+// CompleteUnmerged offers the keys of issues whose last run here has commits that it has not merged.
+func (a *App) CompleteUnmerged(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, typed, prefix, nil, func(r journal.Record) bool { return r.Commits > 0 && !r.Merged() })
 }
 
 // lister lists issues of a backlog of files. dir is its folder.
 type lister func(ctx context.Context, backlog tracker.Tracker, dir string) []tracker.Issue
 
-// complete offers the keys of issues, and with worked also of issues that have runs. It only lists a backlog of files, because
-// completion asks no server. It drops errors: completion has no place to print them.
+// complete offers the keys of issues, and of issues with such runs; each of the two may be nil. It only lists a backlog of files,
+// because completion asks no server. It drops errors: completion has no place to print them.
 func (a *App) complete(
-	cmd *cobra.Command, typed []string, prefix string, issues lister, worked bool,
+	cmd *cobra.Command, typed []string, prefix string, issues lister, worked func(journal.Record) bool,
 ) (keys []string, _ cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	loaded, err := a.Config(cmd)
@@ -53,13 +58,15 @@ func (a *App) complete(
 		}
 	}
 	runs := map[string]string{} // titles by keys
-	if worked {
+	if worked != nil {
 		for _, r := range a.latestRuns(cmd.Context(), loaded.Config) {
-			runs[r.Key] = r.Title
+			if worked(r) {
+				runs[r.Key] = r.Title
+			}
 		}
 	}
 	folder, _ := a.Trackers.Folder()
-	if folder.Open != nil && loaded.Inside("local.dir", loaded.Config.LocalDir) == nil {
+	if issues != nil && folder.Open != nil && loaded.Inside("local.dir", loaded.Config.LocalDir) == nil {
 		if backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir}); err == nil {
 			for _, issue := range issues(cmd.Context(), backlog, loaded.Config.LocalDir) {
 				key := issue.Key

@@ -54,7 +54,7 @@ func NewMerge(a *compose.App) *cobra.Command {
 		Long:              mergeLong,
 		Example:           "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all",
 		GroupID:           compose.GroupWork,
-		ValidArgsFunction: a.CompleteKeys,
+		ValidArgsFunction: a.CompleteUnmerged,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.all && len(args) > 0:
