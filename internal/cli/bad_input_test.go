@@ -47,6 +47,7 @@ func TestBadInput(t *testing.T) {
 		{name: "flag", args: []string{"config", "--paralel", "3"}, status: 2, want: `unknown flag --paralel; did you mean --parallel?`},
 		{name: "global flag", args: []string{"version", "--quite"}, status: 2, want: `unknown flag --quite; did you mean --quiet?`},
 		{name: "no flag near", args: []string{"version", "--zzz"}, status: 2, want: "unknown flag --zzz; `ralph version --help` lists the flags"},
+		{name: "title with a dash", args: []string{"new", "- six"}, status: 2, want: "a text that begins with - follows --, as in: ralph new -- '- TEXT'"},
 		{name: "short flag", args: []string{"version", "-z"}, status: 2, want: "unknown flag -z; `ralph version --help` lists the flags"},
 		{name: "flag syntax", args: []string{"version", "--=x"}, status: 2, want: "bad flag syntax: --=x; `ralph version --help` lists the flags"},
 		{name: "no value", args: []string{"config", "--agent"}, status: 2, want: `--agent needs a value`},

@@ -65,6 +65,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	switch {
 	case cmd.HasParent() && cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // a flag after an unknown subcommand
 		return UnknownSubcommand(cmd, cmd.Flags().Arg(0))
+	case errors.As(err, &unknown) && strings.HasPrefix(unknown.GetSpecifiedShortnames(), " "):
+		return Usagef("a text that begins with - follows --, as in: %s -- '- TEXT'", cmd.CommandPath())
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return Usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown):
