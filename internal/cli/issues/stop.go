@@ -48,9 +48,9 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	if run, err := requestStop(runs); run != "" {
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` follows it.\n", run, screen.CleanLine(key))
-			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
-				a.UI.Note("the next sweep works it again, unless you remove its label %s (ralph edit %s); "+
-					"in a fleet the machine removes it", screen.CleanLine(p.Labels[0]), screen.CleanLine(key))
+			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 && isOpen(ctx, p, key) {
+				a.UI.Note("the next sweep works it again, unless you remove its label %s (ralph edit %s)",
+					screen.CleanLine(p.Labels[0]), screen.CleanLine(key))
 			}
 		}
 		return err
@@ -77,6 +77,12 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 			"`ralph work` continues it, `ralph retry --fresh %s` ends it", key, key)
 	}
 	return exit.Incompletef("%s is not being worked on this host; see `ralph status`", key)
+}
+
+// isOpen reports whether the issue may be open. If the tracker is away it may.
+func isOpen(ctx context.Context, p *compose.Parts, key string) bool {
+	issue, err := p.Backlog.Get(ctx, p.Key(ctx, key))
+	return err != nil || issue.Open
 }
 
 // requestStop asks the current run to end, and returns its ID, or "" if no run is on.
