@@ -56,11 +56,11 @@ func CheckMount(s string) error {
 			named = value != ""
 		case "inside", "readonly":
 		default:
-			return fmt.Errorf("is not a mount: %q is not one of host=PATH, inside=PATH and readonly", name)
+			return fmt.Errorf("is not a mount such as host=/data,inside=/mnt,readonly: %q is none of these", name)
 		}
 	}
 	if !named {
-		return errors.New("is not a mount: host=PATH is missing")
+		return errors.New("is not a mount such as host=/data,inside=/mnt,readonly: host is missing")
 	}
 	return nil
 }
