@@ -137,6 +137,43 @@ func TestKilledInTheCheckoutOfAnotherBranch(t *testing.T) {
 	}
 }
 
+// A killed ralph's merge that cannot be ended keeps its lock, which alone says what was begun. A later repair ends it.
+func TestKilledMergeCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.git("read-tree", "-m", "-u", s.base.Commit, s.tip)
+	lock := s.leave()
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := filepath.Join(s.common, "index.ralph") // where the copy of the index belongs
+	if err := os.MkdirAll(filepath.Join(inTheWay, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	repair := func() error {
+		left, err := s.repo.Leftovers(t.Context())
+		if err != nil || len(left) != 1 {
+			t.Fatalf("%+v, %v", left, err)
+		}
+		_, err = left[0].Remove(t.Context())
+		return err
+	}
+	if err := repair(); err == nil || !strings.Contains(err.Error(), s.dir) {
+		t.Errorf("%v", err)
+	}
+	if now, err := os.ReadFile(lock); string(now) != string(text) {
+		t.Fatalf("the lock says %q, %v", now, err)
+	}
+	if err := os.RemoveAll(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if err := repair(); err != nil {
+		t.Error(err)
+	}
+	s.check(s.base.Commit, "")
+}
+
 // The user removes ralph's lock, and begins a git of his own. Its lock stays.
 func TestLockOfAnotherInsteadOfOurs(t *testing.T) {
 	t.Parallel()
