@@ -69,11 +69,13 @@ func TestStaleLocks(t *testing.T) {
 		old    time.Duration
 		during func(lock string) error // what happens while ralph waits
 		held   bool                    // another ralph is moving refs
+		lost   bool                    // the folder of the file that says so is gone
 		waits  time.Duration
 		freed  bool
 		want   error
 	}{
 		"old":                 {ref: "refs/ours/a", old: 2 * lockAge, waits: lockRest, freed: true},
+		"without the folder":  {ref: "refs/ours/a", old: 2 * lockAge, lost: true, waits: lockRest, freed: true},
 		"old and in a path":   {ref: "refs/ours/b/c", old: 2 * lockAge, waits: lockRest, freed: true},
 		"young":               {ref: "refs/ours/a", waits: lockAge, freed: true},
 		"from the future":     {ref: "refs/ours/a", old: -time.Hour, waits: lockAge, freed: true},
@@ -88,6 +90,9 @@ func TestStaleLocks(t *testing.T) {
 			r := newRepo(t)
 			commit := r.git("rev-parse", "HEAD")
 			moving := filepath.Join(t.TempDir(), "moving")
+			if c.lost {
+				moving = filepath.Join(moving, "gone")
+			}
 			lock := filepath.Join(r.dir, ".git", filepath.FromSlash(c.ref)) + ".lock"
 			if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o755), os.WriteFile(lock, nil, 0o644)); err != nil {
 				t.Fatal(err)
