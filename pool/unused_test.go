@@ -3,6 +3,7 @@ package pool_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -30,4 +31,18 @@ func TestRunWithoutWorkLeavesNoBranch(t *testing.T) {
 		}
 		f.clean()
 	}
+}
+
+// A run that has lost its claim leaves its unused branch: the next run may have begun there.
+func TestRunWithoutClaimLeavesTheBranch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo started; exec sleep 1000`)
+	bare := f.withRemote()
+	f.issue("a")
+	f.Config.Run.ClaimTTL = 3 * time.Second
+	f.onStarted(func(string) { f.takenBy(bare, "of-another-clone") })
+	if r := f.one(); r.Verdict.Reason.Code != journal.ReasonClaimLost || r.Commits > 0 || r.WIP != "" {
+		t.Fatalf("%+v", r)
+	}
+	f.git(f.repo, "rev-parse", "--verify", "ralph/a")
 }
