@@ -43,10 +43,11 @@ func IsTemporary(err error) bool {
 }
 
 // IsOutOfResources reports whether the machine lacks disk space, memory, processes or files, or a git holds the lock of a ref and
-// does not end. It only trusts errors of the system itself, of [MarkBaseFailure] and [git.ErrLocked], because an agent may have
-// written any other text.
+// does not end. It only trusts errors of the system itself, of the sandbox ([ErrInside]), of [MarkBaseFailure] and [git.ErrLocked],
+// because an agent may have written any other text.
 func IsOutOfResources(err error) bool {
 	_, said := errors.AsType[*baseError](err)
+	said = said || errors.Is(err, ErrInside) && namesShortage(err.Error())
 	return said || slices.ContainsFunc([]error{
 		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS, git.ErrLocked,
 	}, func(cause error) bool { return errors.Is(err, cause) })

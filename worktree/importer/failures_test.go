@@ -57,6 +57,23 @@ func TestPassing(t *testing.T) {
 	}
 }
 
+// What a sandbox says about its own failure is not from an agent; what git says in it may be.
+func TestIsOutOfResources(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		fmt.Errorf("%w: start /bin/sh: %s", ErrInside, syscall.EAGAIN):            true,
+		fmt.Errorf("%w: cannot connect to the engine", ErrInside):                 false,
+		fmt.Errorf("%w: %w", ErrInside, ErrLate):                                  false,
+		&exitError{2, "ralph-import: 1: Cannot fork\n"}:                           false,
+		&git.Error{ExitCode: 128, Stderr: "error: cannot fork() for a hook\n"}:    false,
+		&os.PathError{Op: "fork/exec", Path: "/usr/bin/git", Err: syscall.EAGAIN}: true,
+	} {
+		if got := IsOutOfResources(fmt.Errorf("import k: %w", err)); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
 // A temporary failure is retried for a week; a failure because of the content is final when it has occurred twice in the
 // same way.
 func TestFailures(t *testing.T) {
