@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
@@ -22,6 +23,10 @@ import (
 // that work instead, and never returns. Each change may adapt the Host first, for programs that embed ralph, such as its tests.
 func Main(changes ...func(*compose.Host)) int {
 	reexec.Main()
+	if err := enoughTasks(); err != nil {
+		fmt.Fprintln(os.Stderr, "ralph:", err)
+		return exit.Usage
+	}
 	surviveClosedPipes()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -39,6 +44,21 @@ func Main(changes ...func(*compose.Host)) int {
 		change(&host)
 	}
 	return Run(ctx, os.Args[1:], host)
+}
+
+// enoughTasks fails if this process cannot start its threads. Go would end it, with a trace of its stacks. The tasks of the user are
+// counted only under a limit so low that a few of them matter.
+func enoughTasks() error {
+	const few, needed = 128, 10
+	most, limited := proc.MaxTasks()
+	if !limited || most >= few {
+		return nil
+	}
+	if free, _ := proc.FreeTasks(); free < needed {
+		return fmt.Errorf("at least %d more processes and threads are needed, but the limit of your user (%d) allows %d; "+
+			"end some, or allow more with: ulimit -u", needed, most, free)
+	}
+	return nil
 }
 
 // Run runs one command line, prints its errors and returns its exit status. The end of ctx stops it at once;

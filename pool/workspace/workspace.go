@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/internal/halt"
@@ -258,13 +259,17 @@ func (w *Workspace) roomLeft() int64 {
 	return bytes
 }
 
+// fewTasks is a number of free processes and threads with which an import may fail.
+const fewTasks = 32
+
 // Starved reports whether an import failed because the machine lacks something. Commits can cause git's error, but they
-// cannot fake a full disk.
+// cannot fake a full disk, or a lack of processes after their agent has ended.
 func (w *Workspace) Starved(err error) bool {
-	if importer.IsOutOfResources(err) {
+	if importer.IsOutOfResources(err) || git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil {
 		return true
 	}
-	return git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil
+	free, limited := proc.FreeTasks()
+	return limited && free < fewTasks && importer.IsTemporary(err)
 }
 
 // countCommits counts the commits since Start in the user's checkout.

@@ -1,13 +1,10 @@
 package landlock
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -79,7 +76,7 @@ func (p *plan) limit() error {
 		{"core dumps", unix.RLIMIT_CORE, 1},
 		{"the size of files", unix.RLIMIT_FSIZE, uint64(p.Disk)},
 		// The kernel also counts the user's processes outside the sandbox.
-		{"processes", unix.RLIMIT_NPROC, uint64(countTasks(p.UID) + p.PIDs)},
+		{"processes", unix.RLIMIT_NPROC, uint64(proc.Tasks(p.UID) + p.PIDs)},
 	} {
 		var now unix.Rlimit
 		err := unix.Prlimit(0, l.which, nil, &now)
@@ -92,25 +89,6 @@ func (p *plan) limit() error {
 		}
 	}
 	return supervisor.LimitFiles()
-}
-
-// countTasks returns the number of processes and threads of a user.
-func countTasks(uid int) (n int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		var st unix.Stat_t
-		if unix.Stat(dir, &st) != nil || int(st.Uid) != uid {
-			continue
-		}
-		text, _ := os.ReadFile(filepath.Join(dir, "status")) // it may have ended
-		for line := range bytes.Lines(text) {
-			if count, ok := bytes.CutPrefix(line, []byte("Threads:")); ok {
-				threads, _ := strconv.Atoi(string(bytes.TrimSpace(count)))
-				n += threads
-			}
-		}
-	}
-	return n
 }
 
 // dropPrivileges drops all capabilities permanently. If root started this process, it changes to the plan's user.

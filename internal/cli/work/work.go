@@ -128,6 +128,10 @@ func Enough(parallel int) error {
 			"but the control group allows %d; allow more (pids.max; TasksMax= of "+
 			"a systemd unit, --pids-limit of a container), or use a lower --parallel", parallel, parking.Processes(parallel), free)
 	}
+	if free, limited := proc.FreeTasks(); limited && free < parking.Processes(parallel) {
+		return exit.Usagef("--parallel %d needs at least %d more processes and threads, but the limit of your user allows %d; "+
+			"end some processes, allow more with: ulimit -u, or use a lower --parallel", parallel, parking.Processes(parallel), free)
+	}
 	return nil
 }
 
