@@ -395,3 +395,28 @@ func TestManyStrayClaims(t *testing.T) {
 		t.Error("the ref of somebody else is gone")
 	}
 }
+
+// A report that says that a sweep continues is corrected once another clone has finished the issue.
+func TestReportOfAnIssueThatAnotherCloneFinishes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `exit 3`)
+	bare := f.withRemote()
+	f.issue("a")
+	f.Config.Run.Retry.Backoff = -1
+	f.one()
+	if text := f.text("a"); !strings.Contains(text, "\nNext: nothing; the first sweep") {
+		t.Fatalf("it says:\n%s", text)
+	}
+	run := f.clone(bare, commits, "a").one()
+	if s := f.sweep(t.Context()); skips(s)["a"] != journal.SkipDone {
+		t.Fatalf("%+v", s)
+	}
+	text := f.text("a")
+	if want := "\nNext: nothing here: `already succeeded by run " + run.ID; !strings.Contains(text, want) || !strings.Contains(text, "**ralph: failed**") {
+		t.Errorf("it says:\n%s", text)
+	}
+	f.sweep(t.Context())
+	if again := f.text("a"); again != text {
+		t.Errorf("again:\n%s", again)
+	}
+}

@@ -46,7 +46,7 @@ func (w *Worker) Maintain(ctx context.Context) (backlog.Plan, error) {
 			w.closeMerged(ctx, base, nil)
 		}
 		plan, err := w.Plan(ctx)
-		w.handOver(ctx, plan.HandOver)
+		w.tellPeople(ctx, plan)
 		return plan, err
 	})
 }

@@ -255,7 +255,7 @@ func (s *sweep) list(ctx context.Context) error {
 	default:
 		return err
 	}
-	s.pool.handOver(ctx, plan.HandOver)
+	s.pool.tellPeople(ctx, plan)
 	s.queue, s.outage = nil, nil
 	s.forgetAsked(plan.Asked)
 	for _, i := range s.unended { // first: they need no agent, and a new run would meet the same outage at its end
@@ -312,15 +312,23 @@ func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan bac
 	return plan, err
 }
 
-// handOver hands requests that have used up their rounds to a person.
-func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
-	for _, f := range list {
+// tellPeople hands requests that have used up their rounds to a person, and corrects reports of issues that another clone has finished.
+func (w *Worker) tellPeople(ctx context.Context, plan backlog.Plan) {
+	note := func(key string, err error) {
+		if err != nil {
+			w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Text: key + ": " + err.Error()})
+		}
+	}
+	for _, f := range plan.HandOver {
 		runs, err := w.history(ctx, f.Key)
 		if err == nil {
 			err = w.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.Mark)
 		}
-		if err != nil {
-			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
+		note(f.Key, err)
+	}
+	for _, s := range plan.Skipped {
+		if s.Skip.Code == journal.SkipDone {
+			note(s.Issue.Key, w.runner.CorrectDone(ctx, s.Issue, s.Skip))
 		}
 	}
 }

@@ -66,6 +66,8 @@ func next(in Input, r journal.Record) string {
 	v := r.Verdict
 	stays := v.Final || v.Outcome == journal.Succeeded || v.Outcome == journal.Superseded || v.Reason.Code == journal.ReasonClaimLost
 	switch {
+	case in.Done.Code != "":
+		return "nothing here: " + tracker.QuoteLine(Skip(in.Done), line) + "."
 	case in.Unfit.Code != "" && !stays: // no sweep continues by itself
 		return "nothing" + revive(in.Unfit) + "."
 	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // whoever stopped it may still remove the label

@@ -36,6 +36,7 @@ type Input struct {
 	Signals   []string         // texts in agent messages that are only for ralph
 	Invisible int              // number of characters removed from the issue's text before the agent saw it
 	Unfit     tracker.Unfit    // why the issue no longer qualifies, although that has not ended the run
+	Done      journal.Skip     // another clone has finished the issue since
 	Steps     Steps
 	GateOff   bool // the gate only ran in the agent's worktree
 	Secrets   *redact.Secrets

@@ -70,6 +70,22 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	}
 }
 
+// CorrectDone corrects this clone's report of an earlier run, if it says that a sweep continues. by is the skip of an issue that
+// another clone has finished since.
+func (r *Runner) CorrectDone(ctx context.Context, issue tracker.Issue, by journal.Skip) error {
+	own, ok := tracker.As[tracker.Retracter](r.c.Tracker)
+	if !ok || issue.Reported == nil || *issue.Reported == "" {
+		return nil
+	}
+	last, err := journal.Lookup(ctx, r.c.Store, r.c.Pool, *issue.Reported)
+	if err != nil || last == nil || last.Ended.IsZero() || last.ID >= by.Run || last.Verdict.Final || last.Verdict.Outcome == journal.Succeeded {
+		return err
+	}
+	in := r.reportInput(*last)
+	in.Done = by
+	return own.Retract(ctx, issue.Key, tracker.Report{Run: last.ID, Body: report.Final(in)}, tracker.Change{})
+}
+
 // replyToThreads replies to the review threads that the run has answered. Only after an outage it is tried again.
 func (x *execution) replyToThreads(ctx context.Context, s journal.State) (journal.State, error) {
 	commander, ok := tracker.As[tracker.Commander](x.c.Tracker)
