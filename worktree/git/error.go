@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git/internal/reflock"
 )
 
 // Errors for callers to check; each is wrapped with details.
@@ -14,7 +16,7 @@ var (
 	// ErrMoved means that a ref is not at the expected commit.
 	ErrMoved = errors.New("ref has moved")
 	// ErrLocked means that another program holds the lock of a ref all the time.
-	ErrLocked = errors.New("another git process holds the lock of a ref; wait for it, or end it")
+	ErrLocked = reflock.ErrLocked
 	// ErrRemote means that the remote cannot be reached, or refuses.
 	ErrRemote = errors.New("remote is not available")
 	// ErrNoRemote means that the repository has no remote of that name.

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/git/internal/reflock"
 	"github.com/ralph-pool/ralph/worktree/internal/reuse"
 )
 
@@ -41,7 +42,7 @@ type Runner struct {
 	env       []string // the complete environment
 	dir       string   // working directory; a folder that no agent can write
 	common    string   // the pinned repository; empty when none is pinned
-	ownedRefs ownedRefs
+	ownedRefs reflock.Owned
 	auth      func(ctx context.Context) ([]string, error)
 	timeout   time.Duration    // time limit of each command; 0: commandTime
 	maxMemory uint64           // bytes that each command may write to; 0: no limit

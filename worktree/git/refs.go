@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/worktree/git/internal/reflock"
 )
 
 // Edit moves one ref from exactly Old to New. With an empty Old the ref must not exist; an empty New deletes it.
@@ -72,13 +75,34 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	return g.With("GIT_DIR="+gitDir).Output(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
+// WithOwnedRefs sets the prefixes, such as "refs/x/", of refs that only this program moves. A lock file of such a ref that was left
+// by a killed git is removed by MoveRefs. It is one if it is old, and if no process that shares the file at moving is moving refs.
+// sleep may be nil. Pin comes before.
+func (g Runner) WithOwnedRefs(moving string, sleep func(context.Context, time.Duration) error, prefixes ...string) Runner {
+	if sleep == nil {
+		sleep = retry.Sleep
+	}
+	g.ownedRefs = reflock.Owned{Common: g.common, Prefixes: prefixes, Moving: moving, Sleep: sleep}
+	return g
+}
+
+// StaleLocks lists the lock files on the owned refs that are likely to be from a killed git.
+func (g Runner) StaleLocks() ([]string, error) { return g.ownedRefs.Stale() }
+
+// FreeLock removes a lock file of an owned ref if it is from a killed git. It waits until it knows, or until the file has gone.
+func (g Runner) FreeLock(ctx context.Context, path string) error { return g.ownedRefs.Free(ctx, path) }
+
 // MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, with [*BlockedError], and
 // with [ErrLocked].
 func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	end, err := g.beginMove(ctx, edits)
+	names := make([]string, len(edits))
+	for i, e := range edits {
+		names[i] = e.Ref
+	}
+	end, err := g.ownedRefs.BeginMove(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -100,7 +124,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if moved := g.findMoved(ctx, edits); moved != nil {
+	if moved := g.findMoved(ctx, edits, names); moved != nil {
 		return moved
 	}
 	return cmp.Or(findBlocking(err, "", edits, nil), fmt.Errorf("move refs: %w", err))
@@ -122,11 +146,7 @@ func (g Runner) transact(ctx context.Context, commands string) error {
 }
 
 // findMoved returns ErrMoved if one of the refs is not at its edit's Old.
-func (g Runner) findMoved(ctx context.Context, edits []Edit) error {
-	names := make([]string, len(edits))
-	for i, e := range edits {
-		names[i] = e.Ref
-	}
+func (g Runner) findMoved(ctx context.Context, edits []Edit, names []string) error {
 	now, err := g.Refs(ctx, names...)
 	if err != nil {
 		return nil //nolint:nilerr // the caller reports the transaction's own error

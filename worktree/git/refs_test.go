@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/filelock"
+	"github.com/ralph-pool/ralph/worktree/git/internal/reflock"
 )
 
 func TestMoveRefs(t *testing.T) {
@@ -74,14 +75,14 @@ func TestStaleLocks(t *testing.T) {
 		freed  bool
 		want   error
 	}{
-		"old":                 {ref: "refs/ours/a", old: 2 * lockAge, waits: lockRest, freed: true},
-		"without the folder":  {ref: "refs/ours/a", old: 2 * lockAge, lost: true, waits: lockRest, freed: true},
-		"old and in a path":   {ref: "refs/ours/b/c", old: 2 * lockAge, waits: lockRest, freed: true},
-		"young":               {ref: "refs/ours/a", waits: lockAge, freed: true},
-		"from the future":     {ref: "refs/ours/a", old: -time.Hour, waits: lockAge, freed: true},
-		"on somebody's ref":   {ref: "refs/heads/main", old: 2 * lockAge},
-		"beside another move": {ref: "refs/ours/a", old: 2 * lockAge, held: true, waits: lockAge + lockRest, want: ErrLocked},
-		"of a living git": {ref: "refs/ours/a", old: 2 * lockAge, waits: lockPause, during: func(lock string) error {
+		"old":                 {ref: "refs/ours/a", old: 2 * reflock.Age, waits: reflock.Rest, freed: true},
+		"without the folder":  {ref: "refs/ours/a", old: 2 * reflock.Age, lost: true, waits: reflock.Rest, freed: true},
+		"old and in a path":   {ref: "refs/ours/b/c", old: 2 * reflock.Age, waits: reflock.Rest, freed: true},
+		"young":               {ref: "refs/ours/a", waits: reflock.Age, freed: true},
+		"from the future":     {ref: "refs/ours/a", old: -time.Hour, waits: reflock.Age, freed: true},
+		"on somebody's ref":   {ref: "refs/heads/main", old: 2 * reflock.Age},
+		"beside another move": {ref: "refs/ours/a", old: 2 * reflock.Age, held: true, waits: reflock.Age + reflock.Rest, want: ErrLocked},
+		"of a living git": {ref: "refs/ours/a", old: 2 * reflock.Age, waits: reflock.Pause, during: func(lock string) error {
 			return errors.Join(os.WriteFile(lock+".next", nil, 0o644), os.Rename(lock+".next", lock))
 		}},
 	} {
@@ -125,7 +126,7 @@ func TestStaleLocks(t *testing.T) {
 			if _, err := os.Lstat(lock); os.IsNotExist(err) != c.freed {
 				t.Errorf("lock: %v", err)
 			}
-			if waited < c.waits || waited > c.waits+lockPause {
+			if waited < c.waits || waited > c.waits+reflock.Pause {
 				t.Errorf("waited %s, want %s", waited, c.waits)
 			}
 		})
