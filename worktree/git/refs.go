@@ -86,10 +86,10 @@ func (g Runner) WithOwnedRefs(moving string, sleep func(context.Context, time.Du
 	return g
 }
 
-// StaleLocks lists the lock files on the owned refs that are likely to be from a killed git.
+// StaleLocks lists the lock files on the owned refs, and on packed-refs, that are likely to be from a killed git.
 func (g Runner) StaleLocks() ([]string, error) { return g.ownedRefs.Stale() }
 
-// FreeLock removes a lock file of an owned ref if it is from a killed git. It waits until it knows, or until the file has gone.
+// FreeLock removes a lock file of an owned ref or of packed-refs if it is from a killed git. It waits until it knows, or until the file has gone.
 func (g Runner) FreeLock(ctx context.Context, path string) error { return g.ownedRefs.Free(ctx, path) }
 
 // MoveRefs applies all edits or none. It fails with [ErrMoved] if a ref is not at its edit's Old, with [*BlockedError], and
@@ -102,7 +102,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	for i, e := range edits {
 		names[i] = e.Ref
 	}
-	end, err := g.ownedRefs.BeginMove(ctx, names)
+	end, err := g.ownedRefs.BeginMove(ctx, names, slices.ContainsFunc(edits, func(e Edit) bool { return !e.Any && e.New == "" }))
 	if err != nil {
 		return err
 	}

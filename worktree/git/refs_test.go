@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,52 @@ func TestStaleLocks(t *testing.T) {
 			}
 			if waited < c.waits || waited > c.waits+reflock.Pause {
 				t.Errorf("waited %s, want %s", waited, c.waits)
+			}
+		})
+	}
+}
+
+// Git deletes a ref under the lock of packed-refs. That of a killed git goes, with the new file that it has begun; a younger one may be
+// of a living git.
+func TestStaleLockOfPackedRefs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lock, begun time.Duration // ages; 0: there is no new file
+		freed       bool
+	}{
+		"old":                         {lock: 2 * reflock.PackedAge, freed: true},
+		"old, with a new file":        {lock: 2 * reflock.PackedAge, begun: 2 * reflock.PackedAge, freed: true},
+		"old, and it is being packed": {lock: 2 * reflock.PackedAge, begun: time.Second},
+		"young":                       {lock: reflock.PackedAge / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			commit := r.git("rev-parse", "HEAD")
+			r.git("update-ref", "refs/ours/a", commit)
+			r.git("pack-refs", "--all")
+			lock := filepath.Join(r.dir, ".git", "packed-refs.lock")
+			for path, age := range map[string]time.Duration{lock: c.lock, filepath.Join(r.dir, ".git", "packed-refs.new"): c.begun} {
+				if then := time.Now().Add(-age); age != 0 {
+					if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Chtimes(path, then, then)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			sleep := func(context.Context, time.Duration) error { return nil }
+			g := r.WithOwnedRefs(filepath.Join(t.TempDir(), "moving"), sleep, "refs/ours/").With(HardenedEnv(Setting{"core.packedRefsTimeout", "0"})...)
+			if got, err := g.StaleLocks(); err != nil || slices.Contains(got, lock) != c.freed {
+				t.Errorf("stale locks: %v, %v", got, err)
+			}
+			if err := g.MoveRefs(t.Context(), Edit{Ref: "refs/ours/b", New: commit}); err != nil {
+				t.Errorf("create: %v", err)
+			}
+			err := g.MoveRefs(t.Context(), Edit{Ref: "refs/ours/a", Old: commit})
+			if _, there := os.Lstat(lock); (err == nil) != c.freed || os.IsNotExist(there) != c.freed {
+				t.Errorf("%v, %v", err, there)
+			}
+			if err != nil && !strings.Contains(err.Error(), lock) {
+				t.Errorf("the error does not name the lock: %v", err)
 			}
 		})
 	}

@@ -18,10 +18,11 @@ import (
 // Git locks a ref only briefly: a lock file that is older than Age, and does not change for Rest, is from a git that was
 // killed. Rest is for clocks that have jumped, and for a machine that has slept.
 const (
-	suffix = ".lock"
-	Age    = 10 * time.Second
-	Rest   = 2 * time.Second
-	Pause  = 20 * time.Millisecond // between two looks
+	suffix    = ".lock"
+	Age       = 10 * time.Second
+	Rest      = 2 * time.Second
+	Pause     = 20 * time.Millisecond // between two looks
+	PackedAge = time.Minute           // instead of Age for packed-refs, which git locks for longer
 )
 
 // ErrLocked means that another program holds the lock of a ref all the time.
@@ -35,19 +36,36 @@ type Owned struct {
 	Sleep    func(ctx context.Context, d time.Duration) error
 }
 
-// Stale lists the lock files on the owned refs that are likely to be from a killed git.
+// packedLock returns the path of the lock that git takes to delete a ref. Programs of the user's take it, too.
+func (o Owned) packedLock() string { return filepath.Join(o.Common, "packed-refs"+suffix) }
+
+// packing reports whether a git writes packed-refs anew.
+func (o Owned) packing() bool {
+	next := filepath.Join(o.Common, "packed-refs.new")
+	_, err := os.Lstat(next)
+	return err == nil && !isOlder(next, PackedAge)
+}
+
+// isOlder reports whether a file exists and has not changed for this time.
+func isOlder(path string, age time.Duration) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) >= age
+}
+
+// Stale lists the lock files on the owned refs, and on packed-refs, that are likely to be from a killed git.
 func (o Owned) Stale() ([]string, error) {
 	var stale []string
+	if lock := o.packedLock(); isOlder(lock, PackedAge) && !o.packing() {
+		stale = append(stale, lock)
+	}
 	for _, prefix := range o.Prefixes {
 		root := filepath.Join(o.Common, filepath.FromSlash(prefix))
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, suffix) {
-				if info, err := d.Info(); err == nil && time.Since(info.ModTime()) >= Age {
-					stale = append(stale, path)
-				}
+			if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, suffix) && isOlder(path, Age) {
+				stale = append(stale, path)
 			}
 			return err
 		})
@@ -58,11 +76,14 @@ func (o Owned) Stale() ([]string, error) {
 	return stale, nil
 }
 
-// Free removes a lock file of an owned ref if it is from a killed git. It waits until it knows, or until the file has gone.
+// Free removes a lock file of an owned ref or of packed-refs if it is from a killed git. It waits until it knows, or until the file has gone.
 func (o Owned) Free(ctx context.Context, path string) error {
 	first, err := os.Lstat(path)
 	if err != nil || !first.Mode().IsRegular() {
 		return nil //nolint:nilerr // there is none
+	}
+	if path == o.packedLock() && (!isOlder(path, PackedAge) || o.packing()) {
+		return nil // git itself waits for it
 	}
 	for watched := time.Duration(0); watched <= Age+Rest; watched += Pause {
 		if now, err := os.Lstat(path); err != nil || !sameFile(first, now) {
@@ -94,6 +115,9 @@ func (o Owned) remove(path string, first fs.FileInfo) (removed bool, err error) 
 	if now, err := os.Lstat(path); err != nil || !sameFile(first, now) {
 		return true, nil // it has gone
 	}
+	if path == o.packedLock() {
+		_ = os.Remove(strings.TrimSuffix(path, suffix) + ".new") // of the same git; the next one fails if it is there
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("remove stale lock: %w", err)
 	}
@@ -102,8 +126,9 @@ func (o Owned) remove(path string, first fs.FileInfo) (removed bool, err error) 
 
 func sameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }
 
-// BeginMove frees those of the refs that are owned from stale locks, and tells other processes that refs are being moved.
-func (o Owned) BeginMove(ctx context.Context, refs []string) (end func(), err error) {
+// BeginMove frees those of the refs that are owned from stale locks, and tells other processes that refs are being moved. With
+// deletes it frees packed-refs, too.
+func (o Owned) BeginMove(ctx context.Context, refs []string, deletes bool) (end func(), err error) {
 	owned := false
 	for _, ref := range refs {
 		if slices.ContainsFunc(o.Prefixes, func(prefix string) bool { return strings.HasPrefix(ref, prefix) }) {
@@ -111,6 +136,11 @@ func (o Owned) BeginMove(ctx context.Context, refs []string) (end func(), err er
 			if err := o.Free(ctx, filepath.Join(o.Common, filepath.FromSlash(ref))+suffix); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if owned && deletes {
+		if err := o.Free(ctx, o.packedLock()); err != nil {
+			return nil, err
 		}
 	}
 	if owned {
