@@ -30,6 +30,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // egressSocket is the variable with the proxy's socket for TestEgressInside, which then runs as a program in the sandbox.
@@ -54,7 +55,7 @@ func TestEgressInside(t *testing.T) {
 func runInside(socket string, argv []string) (int, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket})
+	f, err := forward.New(ctx, forward.Config{Socket: socket})
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +63,7 @@ func runInside(socket string, argv []string) (int, error) {
 	go func() { done <- f.Run(ctx) }()
 	conf := filepath.Join(os.Getenv("HOME"), "resolv.conf")
 	target, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	err = errors.Join(err, os.WriteFile(conf, []byte(egress.ResolvConf), 0o600),
+	err = errors.Join(err, os.WriteFile(conf, []byte(forward.ResolvConf), 0o600),
 		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount(conf, target, "", unix.MS_BIND, ""))
 	if err != nil {
 		return 0, err
@@ -239,7 +240,7 @@ func runAgentInside(t *testing.T, dir, home, socket string, inv agents.Invocatio
 	cmd.Env = slices.Concat([]string{
 		egressSocket + "=" + socket, "PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8",
 		"GORACE=" + os.Getenv("GORACE"),
-	}, egress.Env(), gitEnv(), inv.Env)
+	}, forward.Env(), gitEnv(), inv.Env)
 	cmd.Stdin = strings.NewReader(inv.Stdin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,

@@ -281,7 +281,7 @@ func neighbours(name, other string) bool {
 		name == "internal/ecosystem" && within(other, name) ||
 		other == "tracker/github/internal/api" && name == "tracker/github" ||
 		(within(other, "tracker/forge") || other == "tracker/token") && within(name, "tracker") ||
-		(other == "sandboxes/egress" || other == "sandboxes/internal/engine") && within(name, "sandboxes") ||
+		(within(other, "sandboxes/egress") || other == "sandboxes/internal/engine") && within(name, "sandboxes") ||
 		other == "sandboxes/internal/supervisor" &&
 			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/internal/inside") ||
 		name == "sandboxes/container" && within(other, name)

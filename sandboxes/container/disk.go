@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
 	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // A container with a Disk shows nothing of the host, so the engine may be on another machine. Each folder is a volume of
@@ -210,7 +210,7 @@ func (p *Provider) packHelper(to io.Writer) error {
 		text io.Reader
 	}{
 		{path.Base(helperPath), 0o555, info.Size(), f},
-		{resolvFile, 0o444, int64(len(egress.ResolvConf)), strings.NewReader(egress.ResolvConf)},
+		{resolvFile, 0o444, int64(len(forward.ResolvConf)), strings.NewReader(forward.ResolvConf)},
 		{hostsFile, 0o444, int64(len(hostsText)), strings.NewReader(hostsText)},
 	} {
 		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: file.mode, Size: file.size}); err != nil {
@@ -226,7 +226,7 @@ func (p *Provider) packHelper(to io.Writer) error {
 // resolveByDNS makes docker write the container's resolv.conf.
 func resolveByDNS(context.Context, *plan, string) ([]string, error) {
 	var args []string
-	for line := range strings.Lines(egress.ResolvConf) {
+	for line := range strings.Lines(forward.ResolvConf) {
 		switch words := strings.Fields(line); words[0] {
 		case "nameserver":
 			args = append(args, "--dns", words[1])

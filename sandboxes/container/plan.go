@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/internal/describe"
 	"github.com/ralph-pool/ralph/sandboxes/container/internal/inside"
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // plan describes a container before it is created. Everything is looked up, and nothing is done yet.
@@ -111,7 +111,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		img.Environment(pl.workdir), []string{"HOME=" + p.config.Home})
 	if spec.Egress != "" {
-		pl.env = append(pl.env, egress.Env()...)
+		pl.env = append(pl.env, forward.Env()...)
 	}
 	pl.env = slices.Concat(pl.env, []string{"PWD=" + pl.workdir}, spec.Env)
 	return pl, nil
@@ -237,7 +237,7 @@ func (pl *plan) write() error {
 		files[gitFile] = "gitdir: " + pl.spec.GitDir + "\n"
 	}
 	if pl.spec.Egress != "" {
-		files[resolvFile] = egress.ResolvConf
+		files[resolvFile] = forward.ResolvConf
 	}
 	if pl.ownHosts() {
 		files[hostsFile] = hostsText

@@ -6,41 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
-
-// accept calls serve with each connection until the listener is closed.
-func accept(ctx context.Context, l net.Listener, log *slog.Logger, serve func(net.Conn)) {
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil:
-			serve(c)
-		case errors.Is(err, net.ErrClosed):
-			return
-		default: // probably out of file descriptors: a later call may succeed
-			log.Warn("egress accept", "error", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
-	}
-}
-
-// closeWith closes a connection when ctx ends or the returned function is called.
-func closeWith(ctx context.Context, c net.Conn) (closeNow func()) {
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	return func() {
-		stop()
-		_ = c.Close()
-	}
-}
 
 // admit serves a connection from the sandbox, unless too many are open.
 func (p *Proxy) admit(c net.Conn) {
@@ -73,38 +45,38 @@ func (p *Proxy) serveConn(c *metered) {
 		}
 	}()
 	_ = c.SetDeadline(time.Now().Add(p.limits.Handshake))
-	pre, err := readPreface(c)
+	pre, err := wire.ReadPreface(c)
 	if err != nil {
-		if errors.Is(err, errPreface) {
+		if errors.Is(err, wire.ErrPreface) {
 			p.refuse("", 0, deny(Malformed, "a connection to the socket speaks another protocol"))
-			_, _ = io.WriteString(c, replyRefused+string(Malformed)+"\n")
+			_, _ = io.WriteString(c, wire.ReplyRefused+string(Malformed)+"\n")
 		}
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	switch pre.verb {
-	case verbPlan:
-		body, err := json.Marshal(plan{Ports: p.policy.ports(), Own: p.policy.ownPorts(), Endpoints: len(p.endpoints)})
+	switch pre.Verb {
+	case wire.VerbPlan:
+		body, err := json.Marshal(wire.Plan{Ports: p.policy.ports(), Own: p.policy.ownPorts(), Endpoints: len(p.endpoints)})
 		if err == nil {
-			_, _ = fmt.Fprintf(c, "%s%s", replyOK, body)
+			_, _ = fmt.Fprintf(c, "%s%s", wire.ReplyOK, body)
 		}
-	case verbProxy:
+	case wire.VerbProxy:
 		kept = p.handOver(c, p.serveProxy)
-	case verbEndpoint:
-		n, err := strconv.Atoi(pre.arg)
+	case wire.VerbEndpoint:
+		n, err := strconv.Atoi(pre.Arg)
 		if err != nil || n < 0 || n >= len(p.endpoints) {
 			p.writeSocketRefusal(c, "", 0, deny(Malformed, "there is no such endpoint"))
 			return
 		}
 		kept = p.handOver(c, func(w http.ResponseWriter, r *http.Request) { p.serveEndpoint(w, r, p.endpoints[n]) })
-	case verbConnect:
-		kept = p.connect(c, pre.arg)
+	case wire.VerbConnect:
+		kept = p.connect(c, pre.Arg)
 	}
 }
 
 // handOver hands a connection to the HTTP server. It returns false if the server has ended.
 func (p *Proxy) handOver(c net.Conn, serve http.HandlerFunc) bool {
-	if _, err := io.WriteString(c, replyOK); err != nil {
+	if _, err := io.WriteString(c, wire.ReplyOK); err != nil {
 		return false
 	}
 	return p.handoff.give(&servedConn{c, serve})
@@ -117,7 +89,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 		p.writeSocketRefusal(c, "", 0, deny(Malformed, "the target is not HOST:PORT"))
 		return false
 	}
-	if port == httpPort {
+	if port == wire.HTTPPort {
 		// Each request is checked separately, and makes its own connection.
 		if _, err := p.policy.permit(host, port); err != nil {
 			p.writeSocketRefusal(c, host, port, err)
@@ -130,7 +102,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 		p.writeSocketRefusal(c, host, port, err)
 		return false
 	}
-	if _, err := io.WriteString(c, replyOK); err != nil {
+	if _, err := io.WriteString(c, wire.ReplyOK); err != nil {
 		_ = server.Close()
 		return false
 	}
@@ -140,5 +112,5 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 
 // writeSocketRefusal sends a refusal in the socket's protocol.
 func (p *Proxy) writeSocketRefusal(c net.Conn, host string, port int, err error) {
-	_, _ = io.WriteString(c, replyRefused+string(p.refuse(host, port, err))+"\n")
+	_, _ = io.WriteString(c, wire.ReplyRefused+string(p.refuse(host, port, err))+"\n")
 }

@@ -4,13 +4,13 @@
 // It has two halves, joined by one unix socket per run. The sandbox's own network contains nothing but loopback.
 //
 //	in the sandbox                          unix socket      in ralph
-//	program -> [Forwarder] -----------------------------> [Proxy] -> the internet
+//	program -> package forward -------------------------> [Proxy] -> the internet
 //	           DNS, any name -> 127.64.x.y                 allow-list, name -> address, pinned
 //	           :80 :443 and the rules' ports               TLS: the name asked for is the name connected to
 //	           127.0.0.1:15380  HTTP proxy                 CONNECT and http:// requests
 //	           127.0.0.1:15381… endpoints                  https:// to the real service, with the credential
 //
-// The [Proxy] makes all decisions. The [Forwarder] serves programs that cannot use a unix socket. It runs among hostile
+// The [Proxy] makes all decisions. The [forward.Forwarder] serves programs that cannot use a unix socket. It runs among hostile
 // processes: they may kill it, impersonate it, or use the socket themselves, and gain nothing by that.
 //
 // DNS makes programs work that ignore proxy variables: each name gets its own loopback address, so that a connection to the
@@ -26,8 +26,8 @@
 //
 // For a sandbox provider whose Spec has an Egress socket:
 //
-//	stop, err := egress.Start(egress.ForwardConfig{Socket: path}) // in the new network namespace; stop it with the sandbox
-//	// and for every command: egress.Env() in its environment, egress.ResolvConf as its /etc/resolv.conf
+//	stop, err := forward.Start(forward.Config{Socket: path}) // in the new network namespace; stop it with the sandbox
+//	// and for every command: forward.Env() in its environment, forward.ResolvConf as its /etc/resolv.conf
 //
 // Everything exported is safe for concurrent use.
 package egress

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/leak"
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph forwards each request to the real
@@ -94,7 +95,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 	wrong := func(format string, args ...any) (*endpoint, error) {
 		return nil, fmt.Errorf("egress endpoint %q: %s", clip(e.Name), fmt.Sprintf(format, args...))
 	}
-	if !validLabel(e.Name) {
+	if !wire.ValidLabel(e.Name) {
 		return wrong("a name is made of lower-case letters, digits and dashes")
 	}
 	e.Header = http.CanonicalHeaderKey(cmp.Or(e.Header, "Authorization"))

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // inside simulates a sandbox: it starts a forwarder in an empty network, installs resolv.conf, and runs a command. It
@@ -40,14 +41,14 @@ func inside(socket string, argv []string) int {
 func insideErr(socket string, argv []string) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket})
+	f, err := forward.New(ctx, forward.Config{Socket: socket})
 	if err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
 	conf := filepath.Join(os.Getenv("HOME"), "resolv.conf")
-	if err := os.WriteFile(conf, []byte(egress.ResolvConf), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte(forward.ResolvConf), 0o600); err != nil {
 		return err
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -184,15 +185,15 @@ dns.resolve4("example.com", (err, all) => console.log("dns", err ? err.code : al
 		"node": {argv: []string{"node", "-e", node}, want: []string{"dns 1", "http 200", "https 200"}},
 		"curl, transparent": {
 			argv: []string{"curl", "-sSk", "--noproxy", "*", "http://example.com/", "https://example.com/"},
-			env:  egress.Env(), want: []string{"hello example.com falsehello example.com false"},
+			env:  forward.Env(), want: []string{"hello example.com falsehello example.com false"},
 		},
 		"curl, by the variables": {
 			argv: []string{"curl", "-sSk", "http://example.com/", "https://example.com/"},
-			env:  egress.Env(), want: []string{"hello example.com falsehello example.com false"},
+			env:  forward.Env(), want: []string{"hello example.com falsehello example.com false"},
 		},
 		"curl, an address": {
 			argv: []string{"sh", "-c", "curl -sS -o /dev/null -w '%{http_code}\n' http://169.254.169.254/"},
-			env:  egress.Env(), want: []string{"403"},
+			env:  forward.Env(), want: []string{"403"},
 		},
 		"git": {
 			argv: []string{"git", "-c", "http.sslVerify=false", "ls-remote", "https://example.com/repo.git"},
@@ -222,7 +223,7 @@ dns.resolve4("example.com", (err, all) => console.log("dns", err ? err.code : al
 func TestInsideHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	r := world(t)
-	out, err := r.run(t, egress.Env(), "sh", "-c",
+	out, err := r.run(t, forward.Env(), "sh", "-c",
 		"cat /proc/$PPID/environ /proc/$PPID/cmdline /etc/resolv.conf; env; curl -sS -D- "+r.URL("api")+"/")
 	if err != nil {
 		t.Fatal(err)
@@ -260,16 +261,16 @@ func TestForwarderIsNotTrusted(t *testing.T) {
 func TestForwarderErrors(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		c    egress.ForwardConfig
+		c    forward.Config
 		want string
 	}{
-		"no socket":      {egress.ForwardConfig{}, "no socket to forward to"},
-		"nobody there":   {egress.ForwardConfig{Socket: filepath.Join(t.TempDir(), "none.sock")}, "ask the proxy for its plan"},
-		"something else": {egress.ForwardConfig{Dial: func(context.Context) (net.Conn, error) { return stranger(), nil }}, "not a line of this protocol"},
+		"no socket":      {forward.Config{}, "no socket to forward to"},
+		"nobody there":   {forward.Config{Socket: filepath.Join(t.TempDir(), "none.sock")}, "ask the proxy for its plan"},
+		"something else": {forward.Config{Dial: func(context.Context) (net.Conn, error) { return stranger(), nil }}, "not a line of this protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := egress.NewForwarder(t.Context(), tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := forward.New(t.Context(), tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // Limits bounds the network use of one sandbox. Zero means the default, which is never "no limit".
@@ -87,7 +89,7 @@ func (m *metered) count(n int, err error) error {
 }
 
 // CloseWrite closes the direction to the sandbox.
-func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
+func (m *metered) CloseWrite() error { return wire.CloseWrite(m.Conn) }
 
 // Close is idempotent.
 func (m *metered) Close() error {
@@ -99,14 +101,6 @@ func (m *metered) Close() error {
 	return err
 }
 
-// closeWrite closes the write direction of a connection, or the whole connection if it cannot be half-closed.
-func closeWrite(c net.Conn) error {
-	if h, ok := c.(interface{ CloseWrite() error }); ok {
-		return h.CloseWrite()
-	}
-	return c.Close()
-}
-
 // replayed is a connection of which the first bytes have been read already.
 type replayed struct {
 	net.Conn
@@ -114,28 +108,4 @@ type replayed struct {
 }
 
 func (c *replayed) Read(b []byte) (int, error) { return c.first.Read(b) }
-func (c *replayed) CloseWrite() error          { return closeWrite(c.Conn) }
-
-// splice copies in both directions until both are done, then closes both connections.
-func splice(a, b net.Conn) {
-	var both sync.WaitGroup
-	copyTo := func(to, from net.Conn) {
-		if _, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, 64<<10)); err != nil {
-			_ = a.Close()
-			_ = b.Close()
-			return
-		}
-		_ = closeWrite(to)
-	}
-	both.Go(func() { copyTo(a, b) })
-	copyTo(b, a)
-	both.Wait()
-	_ = a.Close()
-	_ = b.Close()
-}
-
-// onlyReader and onlyWriter hide methods that io.CopyBuffer would use instead of the buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
+func (c *replayed) CloseWrite() error          { return wire.CloseWrite(c.Conn) }

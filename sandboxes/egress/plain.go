@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // plainTransport returns the transport for http:// requests. Each connection is checked when it is made, and serves one
@@ -72,14 +74,14 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 		authority = r.URL.Host
 	}
 	if !strings.Contains(strings.TrimPrefix(authority, "["), ":") || strings.HasSuffix(authority, "]") {
-		authority = net.JoinHostPort(strings.Trim(authority, "[]"), strconv.Itoa(httpPort))
+		authority = net.JoinHostPort(strings.Trim(authority, "[]"), strconv.Itoa(wire.HTTPPort))
 	}
 	host, port, err = splitTarget(authority)
 	if err != nil {
 		return nil, "", 0, deny(Malformed, "the host is invalid")
 	}
-	if only != "" && (host != only || port != httpPort) {
-		return nil, only, httpPort, deny(WrongHost, "a request for %s", clip(host))
+	if only != "" && (host != only || port != wire.HTTPPort) {
+		return nil, only, wire.HTTPPort, deny(WrongHost, "a request for %s", clip(host))
 	}
 	copied := *r.URL
 	copied.Scheme, copied.Host, copied.User = "http", net.JoinHostPort(host, strconv.Itoa(port)), nil
@@ -124,7 +126,7 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 	if through != nil {
 		to = through(out)
 	}
-	_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{in.Body}, make([]byte, 32<<10))
+	_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{in.Body}, make([]byte, 32<<10))
 	if err == nil {
 		err = to.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/reach"
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // Resolver looks up names, as *net.Resolver does.
@@ -147,7 +148,7 @@ func ownAddress(a netip.Addr) bool {
 // ownPorts returns the ports of this host's loopback that rules allow. Programs bypass the proxy for loopback.
 func (p *policy) ownPorts() (ports []int) {
 	for _, r := range p.patterns {
-		if r.private && r.host == loopback {
+		if r.private && r.host == wire.Loopback {
 			ports = append(ports, r.ports...)
 		}
 	}

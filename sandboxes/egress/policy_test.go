@@ -3,6 +3,8 @@ package egress
 import (
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 func TestParseRule(t *testing.T) {
@@ -53,7 +55,7 @@ func FuzzHost(f *testing.F) {
 		if port < 1 || port > 65535 || strings.ContainsAny(host, " \r\n\x00/@%*") {
 			t.Errorf("%q gives %q, %d", s, host, port)
 		}
-		if again, err := canonicalHost(host); err != nil || again != host {
+		if again, err := wire.CanonicalHost(host); err != nil || again != host {
 			t.Errorf("%q is not canonical: %q, %v", host, again, err)
 		}
 	})

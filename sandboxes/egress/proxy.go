@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // Config configures a Proxy. The zero value allows nothing.
@@ -86,8 +88,8 @@ func New(c Config) (*Proxy, error) {
 		}
 		p.policy.patterns = append(p.policy.patterns, compiled)
 	}
-	if len(c.Endpoints) > maxEndpoints {
-		errs = append(errs, fmt.Errorf("egress: %d endpoints are more than %d", len(c.Endpoints), maxEndpoints))
+	if len(c.Endpoints) > wire.MaxEndpoints {
+		errs = append(errs, fmt.Errorf("egress: %d endpoints are more than %d", len(c.Endpoints), wire.MaxEndpoints))
 	}
 	names := map[string]bool{}
 	for _, e := range c.Endpoints {
@@ -117,7 +119,7 @@ func New(c Config) (*Proxy, error) {
 func (p *Proxy) URL(endpoint string) string {
 	for i, e := range p.endpoints {
 		if e.Name == endpoint {
-			return "http://" + endpointAddr(i).String()
+			return "http://" + wire.EndpointAddr(i).String()
 		}
 	}
 	return ""
@@ -161,7 +163,7 @@ func (p *Proxy) Listen(dir string) (socket string, err error) {
 		return "", errors.Join(fmt.Errorf("close the egress socket to others: %w", err), l.Close())
 	}
 	p.listen = l
-	p.work.Go(func() { accept(p.ctx, l, p.log, p.admit) })
+	p.work.Go(func() { wire.Accept(p.ctx, l, p.log, p.admit) })
 	return socket, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // Rule allows connections to a host.
@@ -63,7 +64,7 @@ func (r Rule) Allows(host string, port int) bool {
 	if err != nil {
 		return false
 	}
-	host, err = canonicalHost(host)
+	host, err = wire.CanonicalHost(host)
 	return err == nil && p.matchesHost(host) && slices.Contains(p.ports, port)
 }
 
@@ -88,7 +89,7 @@ func compile(r Rule) (pattern, error) {
 	if strings.Contains(host, "*") {
 		return p, fmt.Errorf("egress rule %q: a star stands only for the names below a domain, as in *.example.com", clip(r.Host))
 	}
-	canonical, err := canonicalHost(host)
+	canonical, err := wire.CanonicalHost(host)
 	if err != nil {
 		return p, fmt.Errorf("egress rule %q: %w", clip(r.Host), err)
 	}
@@ -118,44 +119,9 @@ func (p pattern) matchesHost(host string) bool {
 // localhostAddress converts "localhost" to its address.
 func localhostAddress(host string) string {
 	if host == "localhost" {
-		return loopback
+		return wire.Loopback
 	}
 	return host
-}
-
-// canonicalHost returns the canonical form of a name or address: lower case, no final dot, addresses as netip formats them.
-// It refuses anything else, which so never reaches a resolver or an event.
-func canonicalHost(host string) (string, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		if a.Zone() != "" {
-			return "", errors.New("an address with a zone is not supported")
-		}
-		return a.Unmap().String(), nil
-	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "" || len(name) > 253 {
-		return "", errors.New("a host has 1 to 253 characters")
-	}
-	labels := strings.Split(name, ".")
-	for _, label := range labels {
-		if !validLabel(label) {
-			return "", errors.New("a host is made of letters, digits, dashes and dots (write other scripts as xn--…)")
-		}
-	}
-	// Some resolvers take 0x7f.1, 017700000001 and 2130706433 for addresses.
-	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
-		return "", errors.New("a host whose last part begins with a digit is neither a name nor an address")
-	}
-	return name, nil
-}
-
-func validLabel(label string) bool {
-	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	return !strings.ContainsFunc(label, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
-	})
 }
 
 // splitTarget parses "host:port" of a program's request.
@@ -168,7 +134,7 @@ func splitTarget(s string) (host string, port int, err error) {
 	if err != nil || port < 1 || port > 65535 || len(p) > 5 {
 		return "", 0, errors.New("not a port")
 	}
-	host, err = canonicalHost(h)
+	host, err = wire.CanonicalHost(h)
 	return host, port, err
 }
 

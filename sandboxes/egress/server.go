@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/servertools"
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // servedConn is a connection to the HTTP server with the handler of its requests.
@@ -17,7 +18,7 @@ type servedConn struct {
 	handler http.HandlerFunc
 }
 
-func (c *servedConn) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *servedConn) CloseWrite() error { return wire.CloseWrite(c.Conn) }
 
 // handlerKey is the context key of the handler of a request's connection.
 type handlerKey struct{}
@@ -111,7 +112,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 		p.writeHTTPRefusal(w, "", 0, deny(Malformed, "the target is not HOST:PORT"))
 		return
 	}
-	if port == httpPort {
+	if port == wire.HTTPPort {
 		// The requests in the tunnel are checked one by one.
 		if _, err := p.policy.permit(host, port); err != nil {
 			p.writeHTTPRefusal(w, host, port, err)
@@ -156,9 +157,6 @@ func hijack(w http.ResponseWriter) net.Conn {
 	return c
 }
 
-// reasonHeader is the header with the reason of a refusal, for programs and debugging.
-const reasonHeader = "X-Ralph-Egress"
-
 // writeHTTPRefusal refuses a request with a text that programs show to their users.
 func (p *Proxy) writeHTTPRefusal(w http.ResponseWriter, host string, port int, err error) {
 	reason := p.refuse(host, port, err)
@@ -184,7 +182,7 @@ func (p *Proxy) writeHTTPRefusal(w http.ResponseWriter, host string, port int, e
 	if reason == ServerTool || reason == OtherModel {
 		text, kind = servertools.Answer(strings.TrimSpace(text)), "application/json"
 	}
-	w.Header().Set(reasonHeader, string(reason))
+	w.Header().Set(wire.ReasonHeader, string(reason))
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)

@@ -7,11 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
-)
 
-const (
-	httpPort  = 80
-	httpsPort = 443
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // tunnel copies data between the sandbox and a server until both are done. A TLS connection must name the host that the
@@ -20,7 +17,7 @@ func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
 	// Close of the proxy closes the client's side itself; this closes the server's side.
 	stop := context.AfterFunc(p.ctx, func() { _ = server.Close() })
 	defer stop()
-	splice(&checkedConn{Conn: client, check: func() (io.Reader, error) { return p.checkFirstBytes(client, host, port) }}, server)
+	wire.Splice(&checkedConn{Conn: client, check: func() (io.Reader, error) { return p.checkFirstBytes(client, host, port) }}, server)
 }
 
 // checkedConn is the sandbox's side of a tunnel. Its first Read checks the beginning of the connection. The server may send
@@ -42,7 +39,7 @@ func (j *checkedConn) Read(b []byte) (int, error) {
 	return j.checked.Read(b)
 }
 
-func (j *checkedConn) CloseWrite() error { return closeWrite(j.Conn) }
+func (j *checkedConn) CloseWrite() error { return wire.CloseWrite(j.Conn) }
 
 // checkFirstBytes checks the first bytes and returns a reader of all bytes, or a refusal, after which the connection ends.
 func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Reader, error) {
@@ -52,7 +49,7 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	}
 	all := io.MultiReader(bytes.NewReader(first[:]), client)
 	if first[0] != recordHandshake {
-		if port == httpsPort {
+		if port == wire.HTTPSPort {
 			return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "port 443 only accepts TLS"))
 		}
 		return all, nil
@@ -62,10 +59,10 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	_ = client.SetReadDeadline(time.Time{})
 	_, notName := netip.ParseAddr(host)
 	switch {
-	case err != nil && port != httpsPort: // another protocol whose first byte is the same
+	case err != nil && port != wire.HTTPSPort: // another protocol whose first byte is the same
 	case err != nil:
 		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "it begins like TLS, but is not TLS"))
-	case h.name == "" && notName != nil && port == httpsPort:
+	case h.name == "" && notName != nil && port == wire.HTTPSPort:
 		return nil, p.refuseTunnel(client, host, port, deny(NotTLS, "TLS without a server name"))
 	case h.name != "" && h.name != host:
 		return nil, p.refuseTunnel(client, host, port, deny(WrongHost, "TLS for %s", clip(printable(h.name))))
@@ -73,13 +70,10 @@ func (p *Proxy) checkFirstBytes(client net.Conn, host string, port int) (io.Read
 	return io.MultiReader(bytes.NewReader(h.bytes), client), nil
 }
 
-// tlsDenied is the fatal alert "access denied", so that programs report that instead of a broken connection.
-const tlsDenied = "\x15\x03\x03\x00\x02\x02\x31"
-
 func (p *Proxy) refuseTunnel(client net.Conn, host string, port int, d *denial) error {
 	p.refuse(host, port, d)
 	if d.reason == WrongHost {
-		_, _ = io.WriteString(client, tlsDenied)
+		_, _ = io.WriteString(client, wire.TLSDenied)
 	}
 	return d
 }

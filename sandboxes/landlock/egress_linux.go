@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // relay listens on loopback ports of the host and forwards to the egress proxy. Inside other sandboxes the proxy has fixed
@@ -37,7 +37,7 @@ func openRelay(socket string, uid int) (*relay, error) {
 		d.ports, pairs = append(d.ports, at.Port()), append(pairs, known.String(), at.String())
 		return &userListener{l, uid}, nil
 	}
-	stop, err := egress.Start(egress.ForwardConfig{Socket: socket, Listen: listen})
+	stop, err := forward.Start(forward.Config{Socket: socket, Listen: listen})
 	if err != nil {
 		return nil, err
 	}

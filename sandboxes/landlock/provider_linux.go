@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
@@ -85,7 +85,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 			return nil, fmt.Errorf("forward to the egress socket: %w", err)
 		}
 		out.Ports = box.relay.ports
-		env = append(env, egress.Env()...)
+		env = append(env, forward.Env()...)
 	}
 	env = box.relay.replace(slices.Concat(env, []string{"PWD=" + out.Worktree}, spec.Env))
 	if box.client, err = supervisor.Start(supervisor.Process{Role: role, Run: out.Run}); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
@@ -81,7 +82,7 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 	}
 	out.Reset()
 	_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"cat", "/etc/resolv.conf"}, Stdout: &out})
-	if err != nil || out.String() != egress.ResolvConf {
+	if err != nil || out.String() != forward.ResolvConf {
 		t.Errorf("names are resolved by %q, %v", &out, err)
 	}
 }

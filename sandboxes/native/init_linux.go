@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
@@ -38,7 +38,7 @@ func runInit(conn *net.UnixConn) error {
 	}
 	if out != nil {
 		defer func() { _ = out.Close() }()
-		stop, err := egress.Start(egress.ForwardConfig{Socket: fmt.Sprintf("/proc/self/fd/%d", out.Fd())})
+		stop, err := forward.Start(forward.Config{Socket: fmt.Sprintf("/proc/self/fd/%d", out.Fd())})
 		if err != nil {
 			return fmt.Errorf("forward to the egress socket: %w", err)
 		}
@@ -66,7 +66,7 @@ func (p *plan) build(given []*os.File) (out *os.File, err error) {
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return nil, fmt.Errorf("set the host name: %w", err)
 	}
-	if err := egress.LoopbackUp(); err != nil {
+	if err := forward.LoopbackUp(); err != nil {
 		return nil, err
 	}
 	if out, err = p.openEgress(given); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
@@ -144,7 +144,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	out.WatchMemory, out.WatchPIDs = !g.Limits("memory"), !g.Limits("pids")
 	env := baseEnv(out.path(os.Getenv("PATH")))
 	if spec.Egress != "" {
-		env = append(env, egress.Env()...)
+		env = append(env, forward.Env()...)
 	}
 	env = append(env, "PWD="+out.Workdir)
 	err = c.Open(ctx, out, given, supervisor.Commands{

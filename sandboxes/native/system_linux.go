@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
 )
 
@@ -54,7 +54,7 @@ func writtenSettings(uid, gid int) map[string]string {
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 " + hostname + "\n",
 		"hostname":      hostname + "\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
-		"resolv.conf":   egress.ResolvConf,
+		"resolv.conf":   forward.ResolvConf,
 	}
 }
 

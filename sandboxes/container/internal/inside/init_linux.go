@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // runInit is the container's first process. It runs until the engine ends the container. With a socket it forwards the
@@ -39,11 +39,11 @@ func runInit(ctx context.Context, args []string) error {
 		}
 		return context.Cause(ctx)
 	}
-	return forward(ctx, egress.ForwardConfig{Socket: socket[0]}, declareReady)
+	return run(ctx, forward.Config{Socket: socket[0]}, declareReady)
 }
 
-func forward(ctx context.Context, c egress.ForwardConfig, ready func() error) error {
-	f, err := egress.NewForwarder(ctx, c)
+func run(ctx context.Context, c forward.Config, ready func() error) error {
+	f, err := forward.New(ctx, c)
 	if err != nil {
 		return err
 	}

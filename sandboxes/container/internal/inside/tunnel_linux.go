@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 
-	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 )
 
 // tunnel forwards the commands' connections over in and out until these end. It writes TunnelReady to errs when it is
@@ -27,7 +27,7 @@ func tunnel(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 		cancel(errors.New("ralph has hung up"))
 	}()
 	dial := func(context.Context) (net.Conn, error) { return session.OpenStream() }
-	return forward(ctx, egress.ForwardConfig{Dial: dial}, func() error {
+	return run(ctx, forward.Config{Dial: dial}, func() error {
 		_, err := fmt.Fprintln(errs, TunnelReady)
 		return err
 	})

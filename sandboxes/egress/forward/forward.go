@@ -1,4 +1,5 @@
-package egress
+// Package forward is the half of package egress that runs in a sandbox. Everything exported is safe for concurrent use.
+package forward
 
 import (
 	"context"
@@ -13,10 +14,12 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
-// ForwardConfig configures a Forwarder. Socket or Dial is required.
-type ForwardConfig struct {
+// Config configures a Forwarder. Socket or Dial is required.
+type Config struct {
 	// Socket is the path of the proxy's unix socket, as the forwarder sees it.
 	Socket string
 	// Dial connects to the proxy where a path is not enough. Nil dials Socket.
@@ -27,7 +30,7 @@ type ForwardConfig struct {
 	Listen func(ctx context.Context, at netip.AddrPort) (net.Listener, error)
 }
 
-// Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secrets and makes no decisions.
+// Forwarder forwards the connections of programs in a sandbox to the proxy. It holds no secrets and makes no decisions.
 type Forwarder struct {
 	dial      func(ctx context.Context) (net.Conn, error)
 	listenAt  func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has its own network
@@ -46,11 +49,11 @@ type port struct {
 // maxForwarded is the maximum number of open connections. The proxy has its own limit.
 const maxForwarded = 1024
 
-// NewForwarder enables the loopback interface if necessary, asks the proxy for its ports, and listens: when it returns,
+// New enables the loopback interface if necessary, asks the proxy for its ports, and listens: when it returns,
 // commands can start. It must run in the sandbox's network namespace. It needs permission to bind port 53 and other ports
 // below 1024 (CAP_NET_BIND_SERVICE in the user namespace that owns the network, or net.ipv4.ip_unprivileged_port_start=0),
 // and CAP_NET_ADMIN if loopback is down. Its process may drop all of these afterwards. The caller must call Run or Close.
-func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
+func New(ctx context.Context, c Config) (*Forwarder, error) {
 	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, names: newNames()}
 	if f.dial == nil {
 		if c.Socket == "" {
@@ -77,24 +80,24 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 }
 
 // requestPlan requests the proxy's plan.
-func (f *Forwarder) requestPlan(ctx context.Context) (plan, error) {
-	c, err := f.connect(ctx, preface{verb: verbPlan})
+func (f *Forwarder) requestPlan(ctx context.Context) (wire.Plan, error) {
+	c, err := f.connect(ctx, wire.Preface{Verb: wire.VerbPlan})
 	if err != nil {
-		return plan{}, err
+		return wire.Plan{}, err
 	}
-	defer closeWith(ctx, c)()
-	var got plan
+	defer wire.CloseWith(ctx, c)()
+	var got wire.Plan
 	if err := json.NewDecoder(io.LimitReader(c, 1<<20)).Decode(&got); err != nil {
-		return plan{}, fmt.Errorf("read it: %w", err)
+		return wire.Plan{}, fmt.Errorf("read it: %w", err)
 	}
-	if got.Endpoints < 0 || got.Endpoints > maxEndpoints {
-		return plan{}, fmt.Errorf("it has %d endpoints", got.Endpoints)
+	if got.Endpoints < 0 || got.Endpoints > wire.MaxEndpoints {
+		return wire.Plan{}, fmt.Errorf("it has %d endpoints", got.Endpoints)
 	}
 	return got, nil
 }
 
 // connect opens a connection to the proxy for one purpose. A *refusedError is the proxy's own answer.
-func (f *Forwarder) connect(ctx context.Context, p preface) (net.Conn, error) {
+func (f *Forwarder) connect(ctx context.Context, p wire.Preface) (net.Conn, error) {
 	c, err := f.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +105,7 @@ func (f *Forwarder) connect(ctx context.Context, p preface) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	if _, err = io.WriteString(c, p.String()); err == nil {
-		err = readReply(c)
+		err = wire.ReadReply(c)
 	}
 	if err != nil {
 		_ = c.Close()
@@ -112,7 +115,7 @@ func (f *Forwarder) connect(ctx context.Context, p preface) (net.Conn, error) {
 }
 
 // listen opens all listeners.
-func (f *Forwarder) listen(ctx context.Context, p plan) error {
+func (f *Forwarder) listen(ctx context.Context, p wire.Plan) error {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // useless on loopback, and unknown to the system call filters of some sandboxes
 	tcp := func(a netip.AddrPort, serve func(context.Context, net.Conn)) error {
@@ -133,11 +136,11 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 			return err
 		}
 	}
-	if err := tcp(endpointAddr(-1), f.forwardThrough(preface{verb: verbProxy})); err != nil {
+	if err := tcp(wire.EndpointAddr(-1), f.forwardThrough(wire.Preface{Verb: wire.VerbProxy})); err != nil {
 		return err
 	}
 	for i := range p.Endpoints {
-		if err := tcp(endpointAddr(i), f.forwardThrough(preface{verbEndpoint, strconv.Itoa(i)})); err != nil {
+		if err := tcp(wire.EndpointAddr(i), f.forwardThrough(wire.Preface{Verb: wire.VerbEndpoint, Arg: strconv.Itoa(i)})); err != nil {
 			return err
 		}
 	}
@@ -146,9 +149,9 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 
 // listenForNames opens the listeners for programs that ignore proxy variables: DNS, and the ports of the rules.
 func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
-	tcp func(netip.AddrPort, func(context.Context, net.Conn)) error, p plan,
+	tcp func(netip.AddrPort, func(context.Context, net.Conn)) error, p wire.Plan,
 ) error {
-	dns := netip.AddrPortFrom(netip.MustParseAddr(loopback), dnsPort)
+	dns := netip.AddrPortFrom(netip.MustParseAddr(wire.Loopback), dnsPort)
 	if err := tcp(dns, func(ctx context.Context, c net.Conn) { serveDNS(ctx, c, f.names) }); err != nil {
 		return err
 	}
@@ -174,12 +177,12 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	slots := make(chan struct{}, maxForwarded)
 	for _, d := range f.ports {
 		ports.Go(func() {
-			accept(ctx, d, slog.New(slog.DiscardHandler), func(c net.Conn) {
+			wire.Accept(ctx, d, slog.New(slog.DiscardHandler), func(c net.Conn) {
 				select {
 				case slots <- struct{}{}:
 					conns.Go(func() {
 						defer func() { <-slots }()
-						defer closeWith(ctx, c)()
+						defer wire.CloseWith(ctx, c)()
 						d.serve(ctx, c)
 					})
 				default:
@@ -199,9 +202,9 @@ func (f *Forwarder) Run(ctx context.Context) error {
 }
 
 // Start makes a Forwarder and runs it until stop is called. stop may be called again.
-func Start(c ForwardConfig) (stop func(), err error) {
+func Start(c Config) (stop func(), err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	f, err := NewForwarder(ctx, c)
+	f, err := New(ctx, c)
 	if err != nil {
 		cancel(err)
 		return nil, err
@@ -215,7 +218,7 @@ func Start(c ForwardConfig) (stop func(), err error) {
 }
 
 // forwardThrough forwards a connection to the proxy or an endpoint.
-func (f *Forwarder) forwardThrough(p preface) func(context.Context, net.Conn) {
+func (f *Forwarder) forwardThrough(p wire.Preface) func(context.Context, net.Conn) {
 	return func(ctx context.Context, c net.Conn) {
 		out, err := f.connect(ctx, p)
 		if err != nil {
@@ -233,29 +236,29 @@ func (f *Forwarder) forwardByName(ctx context.Context, c net.Conn) {
 	}
 	at := local.AddrPort()
 	name, known := f.names.name(at.Addr())
-	if at.Addr().Unmap() == netip.MustParseAddr(loopback) && slices.Contains(f.hostPorts, int(at.Port())) {
-		name, known = loopback, true
+	if at.Addr().Unmap() == netip.MustParseAddr(wire.Loopback) && slices.Contains(f.hostPorts, int(at.Port())) {
+		name, known = wire.Loopback, true
 	}
 	if !known {
 		return
 	}
-	out, err := f.connect(ctx, preface{verbConnect, net.JoinHostPort(name, strconv.Itoa(int(at.Port())))})
+	out, err := f.connect(ctx, wire.Preface{Verb: wire.VerbConnect, Arg: net.JoinHostPort(name, strconv.Itoa(int(at.Port())))})
 	if err == nil {
 		join(ctx, c, out)
-	} else if refused, ok := errors.AsType[*refusedError](err); ok {
-		sendRefusal(c, int(at.Port()), refused.reason)
+	} else if refused, ok := errors.AsType[*wire.RefusedError](err); ok {
+		sendRefusal(c, int(at.Port()), refused.Reason)
 	}
 }
 
 // join copies data between a program and the proxy until both are done or the forwarder ends.
 func join(ctx context.Context, c, out net.Conn) {
-	defer closeWith(ctx, out)()
-	splice(c, out)
+	defer wire.CloseWith(ctx, out)()
+	wire.Splice(c, out)
 }
 
 // sendRefusal sends the reason of a refusal to a program that ignores proxy variables, in the protocol it probably uses.
-func sendRefusal(c net.Conn, port int, reason Reason) {
-	if port != httpPort && port != httpsPort {
+func sendRefusal(c net.Conn, port int, reason string) {
+	if port != wire.HTTPPort && port != wire.HTTPSPort {
 		return
 	}
 	// Some programs ignore a response that arrives before they have sent a request.
@@ -263,15 +266,15 @@ func sendRefusal(c net.Conn, port int, reason Reason) {
 	_, _ = c.Read(make([]byte, 1))
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	switch port {
-	case httpPort:
-		body := "ralph's sandbox refuses this connection: " + string(reason) + "\n"
+	case wire.HTTPPort:
+		body := "ralph's sandbox refuses this connection: " + reason + "\n"
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 403 Forbidden\r\n%s: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-			reasonHeader, reason, len(body), body)
-	case httpsPort:
-		_, _ = io.WriteString(c, tlsDenied)
+			wire.ReasonHeader, reason, len(body), body)
+	case wire.HTTPSPort:
+		_, _ = io.WriteString(c, wire.TLSDenied)
 	}
 	// Unread data would make the kernel send a reset, and the program would lose the response.
-	_ = closeWrite(c)
+	_ = wire.CloseWrite(c)
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
 }
 

@@ -1,4 +1,4 @@
-package egress
+package forward
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package egress
+package forward
 
 // LoopbackUp does nothing: only Linux has network namespaces, which start with loopback down.
 func LoopbackUp() error { return nil }

@@ -1,4 +1,4 @@
-package egress
+package forward
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress/internal/wire"
 )
 
 // nameTTL is how long, in seconds, a program may cache an address.
@@ -43,7 +45,7 @@ func answerDNS(query []byte, n *names) []byte {
 }
 
 func answerQuestion(reply *dnsmessage.Message, q dnsmessage.Question, n *names) {
-	name, err := canonicalHost(q.Name.String())
+	name, err := wire.CanonicalHost(q.Name.String())
 	if err != nil {
 		reply.RCode = dnsmessage.RCodeNameError
 		return
@@ -51,7 +53,7 @@ func answerQuestion(reply *dnsmessage.Message, q dnsmessage.Question, n *names) 
 	if q.Type != dnsmessage.TypeA || q.Class != dnsmessage.ClassINET {
 		return // the name exists, but has no record of this type
 	}
-	address := netip.MustParseAddr(loopback)
+	address := netip.MustParseAddr(wire.Loopback)
 	if name != "localhost" {
 		address = n.address(name)
 	}
