@@ -16,12 +16,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // The test binary acts as ralph and as the scripted agent, under these names in the PATH of every test.
 func TestMain(m *testing.M) {
-	reexec.Main() // this binary is ralph, and so also the init process of its sandboxes
 	// By default the race detector waits a second at the end of each process, which would slow the tests down.
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")

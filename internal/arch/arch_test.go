@@ -281,7 +281,8 @@ func neighbours(name, other string) bool {
 		name == "internal/ecosystem" && within(other, name) ||
 		other == "tracker/github/internal/api" && name == "tracker/github" ||
 		(within(other, "tracker/forge") || other == "tracker/token") && within(name, "tracker") ||
-		(within(other, "sandboxes/egress") || other == "sandboxes/internal/engine") && within(name, "sandboxes") ||
+		(other == "sandboxes/egress/forward" || other == "sandboxes/internal/engine") && within(name, "sandboxes") ||
+		within(other, "sandboxes/egress") && (within(name, "sandboxes/egress") || name == "sandboxes/escape") || // no provider: see reexec.Register
 		other == "sandboxes/internal/supervisor" &&
 			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/internal/inside") ||
 		name == "sandboxes/container" && within(other, name)

@@ -16,13 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Main runs the command line of this process and returns its exit status. A process that ralph started to set up a sandbox does
-// that work instead, and never returns. Each change may adapt the Host first, for programs that embed ralph, such as its tests.
+// Main runs the command line of this process and returns its exit status. Each change may adapt the Host first, for programs
+// that embed ralph, such as its tests.
 func Main(changes ...func(*compose.Host)) int {
-	reexec.Main()
 	if err := enoughTasks(); err != nil {
 		fmt.Fprintln(os.Stderr, "ralph:", err)
 		return exit.Usage

@@ -17,13 +17,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-func TestMain(m *testing.M) {
-	reexec.Main()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // machine is a folder that stands for a user's machine. It has a home and an empty repository.
 type machine struct {

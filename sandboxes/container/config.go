@@ -13,15 +13,14 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/internal/syntax"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // Config configures a provider. Image is required; all other fields have defaults.
 type Config struct {
 	// Image is the containers' image. It is never pulled.
 	Image string
-	// Helper is a static program for Linux on the host, which is shown inside. It must import this package, and its main
-	// must call reexec.Main first, as ralph's does. Default: this program, on Linux.
+	// Helper is a static program for Linux on the host, which is shown inside. It must import this package, as
+	// ralph does. Default: this program, on Linux.
 	Helper string
 	// StateDir is an absolute host folder for small files of open sandboxes; default ralph/containers in the user's cache.
 	StateDir string
@@ -87,8 +86,7 @@ func ownProgram() (string, error) {
 		return "", errors.New("containers need ralph's program for Linux: build it with " +
 			"GOOS=linux CGO_ENABLED=0 go build ./cmd/ralph, and name it")
 	}
-	path, err := os.Executable()
-	return path, errors.Join(reexec.Check(), err)
+	return os.Executable()
 }
 
 // unfiltered reports whether Args turn off the engine's system call filter; then ralph's own filter is turned off, too.

@@ -15,7 +15,6 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 	"github.com/ralph-pool/ralph/sandboxes/copying"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // rootlessVar is the environment variable with the user for podman without root; e2e/engines/start.sh sets it.
@@ -28,7 +27,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	reexec.Main()
 	if status, inside := traces(); inside {
 		os.Exit(status)
 	}

@@ -2,8 +2,8 @@
 // the next command of the sandbox. The tests of every isolating provider run them with [Run]; [Try] runs the brief ones on
 // a user's machine.
 //
-// The attacker is this program itself, shown inside, so its main function must call reexec.Main first. Everything exported
-// is safe for concurrent use, except that a [Suite] and its rooms belong to one goroutine.
+// The attacker is this program itself, shown inside. Everything exported is safe for concurrent use, except that a [Suite] and its
+// rooms belong to one goroutine.
 package escape
 
 import "runtime"

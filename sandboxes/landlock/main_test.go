@@ -8,7 +8,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
@@ -16,7 +15,6 @@ import (
 var wanted string
 
 func TestMain(m *testing.M) {
-	reexec.Main()
 	sandboxtest.CrashMain(landlock.New(landlock.Config{}))
 	if status, inside := other(); inside {
 		os.Exit(status)

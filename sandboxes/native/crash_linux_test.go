@@ -3,7 +3,6 @@ package native_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,19 +16,6 @@ import (
 func TestNothingOutlivesRalph(t *testing.T) {
 	t.Parallel()
 	nothingLeft(t, sandboxtest.Crash(t, native.New(native.Config{})))
-}
-
-// TestOpenWantsMain: a program whose main does not call reexec.Main gets an error instead of starting a second copy of
-// itself.
-func TestOpenWantsMain(t *testing.T) {
-	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
-	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), sandboxtest.Crashing+"=main", withoutMain+"=1")
-	out, err := cmd.CombinedOutput()
-	want := "open sandbox native: the sandbox starts this program again, so its main function has to call reexec.Main first\n"
-	if string(out) != want || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("it says %q, %v; want %q", out, err, want)
-	}
 }
 
 // nothingLeft checks for everything that a sandbox could leave on the host.

@@ -14,7 +14,6 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress/forward"
 	"github.com/ralph-pool/ralph/sandboxes/internal/supervisor"
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // allNamespaces are the namespaces of a sandbox.
@@ -101,9 +100,6 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 }
 
 func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox, err error) {
-	if err := reexec.Check(); err != nil {
-		return nil, err
-	}
 	out, err := p.newPlan(spec)
 	if err != nil {
 		return nil, err

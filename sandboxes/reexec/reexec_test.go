@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// asProgram is the variable that makes this test program call Main first, as other programs do.
+// asProgram is the variable that makes this test program end instead of testing.
 const asProgram = "REEXEC_TEST_PROGRAM"
 
 func init() { //nolint:gochecknoinits // a registration
@@ -20,16 +20,16 @@ func init() { //nolint:gochecknoinits // a registration
 	})
 }
 
+// TestMain is the rest of a program: a process with a role never gets here.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		Main()
 		_, _ = os.Stdout.WriteString("main")
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-func TestMainServesRoles(t *testing.T) {
+func TestRegisterServesRoles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, want string
@@ -57,17 +57,6 @@ func TestMainServesRoles(t *testing.T) {
 				t.Errorf("%q, status %d; want %q, %d", &out, cmd.ProcessState.ExitCode(), tt.want, tt.status)
 			}
 		})
-	}
-}
-
-func TestCheckWantsMain(t *testing.T) {
-	mainCalled.Store(false)
-	if err := Check(); !errors.Is(err, ErrNoMain) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("before Main: %v", err)
-	}
-	Main()
-	if err := Check(); err != nil {
-		t.Errorf("after Main: %v", err)
 	}
 }
 

@@ -75,7 +75,6 @@ func ExampleImage() {
 			Engine: image.Engine{Name: "docker"},
 			Build:  image.Build{Context: folder},
 			Provider: func(tag string) sandboxes.Provider {
-				// The program is started again inside the container, so its main must call reexec.Main first.
 				return container.New(container.Docker(), container.Config{Image: tag})
 			},
 		},

@@ -15,13 +15,11 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/ralph-pool/ralph/sandboxes/reexec"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
 func TestMain(m *testing.M) {
-	reexec.Main()
 	if after := os.Getenv(killedAfter); after != "" {
 		panic(beKilled(after))
 	}

@@ -77,9 +77,6 @@ type pending struct {
 
 // Start starts a supervisor, which then waits for its plan.
 func Start(p Process) (*Client, error) {
-	if err := reexec.Check(); err != nil {
-		return nil, err
-	}
 	conn, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -176,7 +173,7 @@ func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands 
 	ctx, cancel := context.WithTimeoutCause(ctx, openLimit, fmt.Errorf("it is not ready after %s", openLimit))
 	defer cancel()
 	hello, cancelHello := context.WithTimeoutCause(ctx, c.hello,
-		fmt.Errorf("its first process does not answer after %s: main has to call reexec.Main before anything else", c.hello))
+		fmt.Errorf("its first process does not answer after %s", c.hello))
 	defer cancelHello()
 	if err := c.expect(hello, kindHello); err != nil {
 		return err

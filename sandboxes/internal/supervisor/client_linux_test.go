@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// silent is a role that never sends anything, like a program whose main does not call reexec.Main.
+// silent is a role that never sends anything.
 const silent = "supervisor-test-silent"
 
 func init() { //nolint:gochecknoinits // a registration
@@ -22,10 +22,7 @@ func init() { //nolint:gochecknoinits // a registration
 	})
 }
 
-func TestMain(m *testing.M) {
-	reexec.Main()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestHelloHasADeadline(t *testing.T) {
 	t.Parallel()
