@@ -266,7 +266,7 @@ func TestQuit(t *testing.T) { //nolint:paralleltest // signals are the whole pro
 // A process under nohup ignores the end of its terminal; a service still reloads its configuration at SIGHUP.
 func TestNohup(t *testing.T) { //nolint:paralleltest // signals are the whole process's
 	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
+	defer signal.Reset() // stop gives no signals back
 	_, _, hangup, stop := watchSignals(t.Context())
 	defer stop()
 	if !signal.Ignored(syscall.SIGHUP) {

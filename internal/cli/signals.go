@@ -13,6 +13,7 @@ import (
 
 // watchSignals turns SIGINT, SIGTERM and SIGHUP into two requests to stop: the first signal closes interrupt, the second cancels ctx.
 // SIGQUIT, which Ctrl-\ sends, does both at once. Later signals get the system's default action, which kills ralph.
+// stop ends watching, but catches the signals until the process ends.
 // An ignored SIGHUP, as under nohup, stays ignored, so that a sweep outlasts its terminal; see also [compose.Host.Hangup].
 func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, hangup func() <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -42,15 +43,15 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		defer signal.Stop(signals)
 		first := next()
 		if first == nil {
-			return
+			return // the process ends: giving the signals back first would only take time
 		}
 		close(asked)
 		if first == syscall.SIGQUIT || next() != nil {
 			cancel(exit.ErrKilled)
 		}
+		signal.Stop(signals)
 	})
 	hangup = func() <-chan struct{} {
 		reloads.Store(true)
