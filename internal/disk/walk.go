@@ -47,7 +47,7 @@ func walk(parent *os.Root, name string, levels int, visit func(*os.Root, string)
 		return err
 	}
 	defer root.Close()
-	top, err := root.Open(".")
+	top, err := list(root)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (w *walker) folder(parent *os.Root, name string, level int) {
 		return
 	}
 	defer dir.Close()
-	f, err := dir.Open(".")
+	f, err := list(dir)
 	if err != nil {
 		w.leftOut(err)
 		return
