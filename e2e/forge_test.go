@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
 // forge is a project on a fake forge, with a clone.
 type forge struct {
-	hub    *githubtest.Server // either hub or lab is the server
+	server *forgetest.Server  // that of hub or lab
+	hub    *githubtest.Server // either hub or lab is set
 	lab    *gitlabtest.Server
 	remote string
 	bare   repository // the remote repository on disk
@@ -69,7 +71,7 @@ func onGitHub(t *testing.T, origin repository) forge {
 		return 0
 	}
 	return forge{
-		hub: s,
+		server: s.Server, hub: s,
 		say: func(key string, onRequest, trusted bool, text string) func() []string {
 			n, who := number(key), "mallory"
 			if onRequest {
@@ -165,7 +167,7 @@ func onGitLab(t *testing.T, origin repository) forge {
 		return 0
 	}
 	return forge{
-		lab: s,
+		server: s.Server, lab: s,
 		say: func(key string, onRequest, trusted bool, text string) func() []string {
 			who := mallory
 			if trusted {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,8 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ralph-pool/ralph/tracker/github/githubtest"
-	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // oneCommitARun is an agent that commits a new file in each run and shows its prompt to the test.
@@ -289,11 +287,7 @@ func (c commanded) killAtEachCall(t *testing.T) {
 			_ = victim.Process.Kill() // it may have ended already
 		}
 	}
-	if c.hub != nil {
-		c.hub.Inject(func(int, *http.Request) *githubtest.Fault { called(); return nil })
-	} else {
-		c.lab.Inject(func(gitlabtest.Call) *gitlabtest.Fault { called(); return nil })
-	}
+	c.server.Inject(func(forgetest.Call) *forgetest.Fault { called(); return nil })
 	env := append(slices.Clone(c.forge.env), "RALPH_WRITE_SPACING=0s")
 	for status := -1; status != 0; {
 		mu.Lock()

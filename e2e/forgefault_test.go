@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
-	"github.com/ralph-pool/ralph/tracker/github/githubtest"
-	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
 // fault is what happens to a call.
@@ -154,9 +152,7 @@ func newFaultScene(t *testing.T, open func(*testing.T, repository) forge) faultS
 	f := faultScene{scene: newScene(t, doOnce), forge: open(t, newRepository(t)), clone: repository(filepath.Join(t.TempDir(), "clone"))}
 	f.key = f.issue("Do it", "Please.")
 	clone(t, f.forge, f.clone)
-	if f.lab != nil {
-		f.lab.Forget()
-	}
+	f.server.Calls()
 	return f
 }
 
@@ -172,21 +168,11 @@ func (f faultScene) work(t *testing.T) (again bool) {
 func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls []call) {
 	t.Helper()
 	f := newFaultScene(t, open)
-	if f.hub != nil {
-		f.hub.Calls() // clears the list
-	}
 	if f.work(t) {
 		t.Fatal("a sweep without a fault has not ended well")
 	}
-	if f.hub != nil {
-		for _, c := range f.hub.Calls() {
-			calls = append(calls, call{c.Method + " " + c.Path, c.Write, false})
-		}
-		return calls
-	}
-	for _, c := range f.lab.Calls() {
-		write := c.Write() && !strings.HasSuffix(c.Path, "/git-upload-pack") // git sends this read as a POST
-		calls = append(calls, call{c.Method + " " + c.Path, write, c.Git()})
+	for _, c := range f.server.Calls() {
+		calls = append(calls, call{c.Method + " " + c.Path, c.Write(), c.Git()})
 	}
 	return calls
 }
@@ -195,24 +181,13 @@ func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls 
 func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int, kind fault) {
 	f := newFaultScene(t, open)
 	var hit atomic.Pointer[string]
-	meet := func(method, path string) { hit.Store(new(method + " " + path)) }
-	if f.hub != nil {
-		f.hub.Inject(func(n int, r *http.Request) *githubtest.Fault {
-			if n != at {
-				return nil
-			}
-			meet(r.Method, r.URL.Path)
-			return &kind.is
-		})
-	} else {
-		f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
-			if c.N != at+1 {
-				return nil
-			}
-			meet(c.Method, c.Path)
-			return &kind.is
-		})
-	}
+	f.server.Inject(func(c forgetest.Call) *forgetest.Fault {
+		if c.N != at {
+			return nil
+		}
+		hit.Store(new(c.Method + " " + c.Path))
+		return &kind.is
+	})
 	const enough = 4
 	for n := 1; f.work(t) || slices.Contains(f.labels(f.key), "no-human"); n++ {
 		if n == enough {

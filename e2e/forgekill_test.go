@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ralph-pool/ralph/tracker/github/githubtest"
-	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // commitOnce is an agent that continues from a killed agent's commit.
@@ -99,11 +97,7 @@ func newKiller(t *testing.T, f forge, ralphs, kills int) *killer {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	k := &killer{random: rand.New(rand.NewPCG(seed, 0)), ralphs: make([]*os.Process, ralphs), pending: kills}
-	if f.hub != nil {
-		f.hub.Inject(func(int, *http.Request) *githubtest.Fault { k.called(); return nil })
-	} else {
-		f.lab.Inject(func(gitlabtest.Call) *gitlabtest.Fault { k.called(); return nil })
-	}
+	f.server.Inject(func(forgetest.Call) *forgetest.Fault { k.called(); return nil })
 	return k
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
@@ -57,16 +58,12 @@ func TestMovedWhileWorked(t *testing.T) {
 			f := newFaultScene(t, c.open)
 			other := f.issue("Do it too", "Please.")
 			var once sync.Once
-			before := func(method, path string) {
-				if c.at != "" && method == http.MethodPost && strings.HasSuffix(path, c.at) {
+			f.server.Inject(func(call forgetest.Call) *forgetest.Fault {
+				if c.at != "" && call.Method == http.MethodPost && strings.HasSuffix(call.Path, c.at) {
 					once.Do(func() { c.do(f.forge, f.key) })
 				}
-			}
-			if f.hub != nil {
-				f.hub.Before(func(r *http.Request) { before(r.Method, r.URL.Path) })
-			} else {
-				f.lab.Inject(func(call gitlabtest.Call) *gitlabtest.Fault { before(call.Method, call.Path); return nil })
-			}
+				return nil
+			})
 			if c.at == "" {
 				c.do(f.forge, f.key)
 			}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/tracker/github/githubtest"
-	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // A forge that permanently refuses one issue's report or request does not keep ralph from other issues, nor that issue from people.
@@ -30,21 +29,12 @@ func TestOneIssueThatIsRefused(t *testing.T) {
 				t.Parallel()
 				f := newFaultScene(t, open)
 				other := f.issue("Do it too", "Please.")
-				if f.hub != nil {
-					f.hub.Inject(func(_ int, r *http.Request) *githubtest.Fault {
-						if !refuses(r.Method, r.URL.Path, f.key) {
-							return nil
-						}
-						return &githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Resource not accessible"}`}
-					})
-				} else {
-					f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
-						if !refuses(c.Method, c.Path, f.key) {
-							return nil
-						}
-						return &gitlabtest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}
-					})
-				}
+				f.server.Inject(func(c forgetest.Call) *forgetest.Fault {
+					if !refuses(c.Method, c.Path, f.key) {
+						return nil
+					}
+					return &forgetest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}
+				})
 				env := append(slices.Clone(f.forge.env), "RALPH_WRITE_SPACING=0s")
 				for range 8 {
 					f.start(t, f.clone, env, append([]string{"work", "--parallel", "1"}, f.flags...)...).end(t)

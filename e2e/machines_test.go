@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,11 +21,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	forges "github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab"
-	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 	"github.com/ralph-pool/ralph/worktree"
@@ -166,7 +165,7 @@ func checkIdle(t *testing.T, column string, f forge, machines []*machine, reques
 	for _, m := range machines {
 		first := 0
 		for n := range 3 {
-			f.forget()
+			f.server.Calls()
 			if _, err := m.sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -181,20 +180,9 @@ func checkIdle(t *testing.T, column string, f forge, machines []*machine, reques
 	}
 }
 
-// forget clears the forge's list of calls, and apiCalls counts the calls since then.
-func (f forge) forget() {
-	if f.hub != nil {
-		f.hub.Calls()
-		return
-	}
-	f.lab.Forget()
-}
-
+// apiCalls counts the calls to the API since the previous call of Calls.
 func (f forge) apiCalls() (n int) {
-	if f.hub != nil {
-		return len(f.hub.Calls())
-	}
-	for _, c := range f.lab.Calls() {
+	for _, c := range f.server.Calls() {
 		if !c.Git() {
 			n++
 		}
@@ -371,16 +359,7 @@ func disturb(t *testing.T, f forge, machines []*machine) *disturber {
 		d.faults = slices.Concat(d.faults, faults(), moreFaults())
 	}
 	d.random.Shuffle(len(d.faults), func(i, j int) { d.faults[i], d.faults[j] = d.faults[j], d.faults[i] })
-	if f.hub != nil {
-		f.hub.Inject(func(int, *http.Request) *githubtest.Fault {
-			if f := d.next(); f != nil {
-				return &f.is
-			}
-			return nil
-		})
-		return d
-	}
-	f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+	f.server.Inject(func(c forgetest.Call) *forgetest.Fault {
 		if c.Git() {
 			return nil
 		}
@@ -419,11 +398,7 @@ func (d *disturber) next() *fault {
 // stop ends the disturbances and checks that all have occurred.
 func (d *disturber) stop(t *testing.T, f forge) {
 	t.Helper()
-	if f.hub != nil {
-		f.hub.Inject(nil)
-	} else {
-		f.lab.Inject(nil)
-	}
+	f.server.Inject(nil)
 	d.ending.Wait()
 	if len(d.faults) > 0 || d.kills > 0 {
 		t.Errorf("%d faults and %d kills did not come", len(d.faults), d.kills)

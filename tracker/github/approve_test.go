@@ -70,7 +70,7 @@ func TestUnknownEditsAreNotApproved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(faultAt("/api/graphql", githubtest.Fault{Status: 200, Body: `{"data":null,"errors":[{"type":"FORBIDDEN","message":"no"}]}`}))
+	s.Inject(githubtest.Fault{Status: 200, Body: `{"data":null,"errors":[{"type":"FORBIDDEN","message":"no"}]}`}.At("/api/graphql"))
 	if _, reason := g.Approved(t.Context(), i, "no-human"); reason == nil || !strings.Contains(reason.Error(), "see who edited #1") {
 		t.Errorf("reason is %v, want that it cannot be seen who edited", reason)
 	}
@@ -123,8 +123,8 @@ func TestNameThatChangedHands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(faultAt("/collaborators/ada/permission", githubtest.Fault{Status: 200,
-		Body: `{"permission":"admin","role_name":"admin","user":{"login":"ada","id":5}}`}))
+	s.Inject(githubtest.Fault{Status: 200,
+		Body: `{"permission":"admin","role_name":"admin","user":{"login":"ada","id":5}}`}.At("/collaborators/ada/permission"))
 	if _, reason := g.Approved(t.Context(), i, "no-human"); reason == nil {
 		t.Error("approved by another account of the same name")
 	}

@@ -27,7 +27,7 @@ func TestLocked(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
 	s.AddIssue(githubtest.Issue{Title: "One"})
-	s.Inject(faultAt("/comments", githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Unable to comment, it is locked."}`}))
+	s.Inject(githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Unable to comment, it is locked."}`}.At("/comments"))
 	if err := g.Report(t.Context(), "1", tracker.Report{Run: "r", Body: "x"}); trackertest.ClassOf(err) != trackertest.Skip {
 		t.Errorf("Report = %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
@@ -201,9 +202,9 @@ func TestForeignBlockers(t *testing.T) {
 func TestUnreadableIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
-	s.Inject(faultAt("/issues", githubtest.Fault{Status: http.StatusOK, Body: `[
+	s.Inject(githubtest.Fault{Status: http.StatusOK, Body: `[
 		{"number": 7, "state": "open", "title": "Good", "user": {"id": 1, "login": "ada", "type": "User"}, "labels": [{"name": "no-human"}, {"name": "x"}]},
-		{"number": "eight", "title": 5}, {"number": 9, "title": ["x"], "state": "open"}, {"number": 10, "state": "odd"}]`}))
+		{"number": "eight", "title": 5}, {"number": 9, "title": ["x"], "state": "open"}, {"number": 10, "state": "odd"}]`}.At("/issues"))
 	l, err := g.List(t.Context(), tracker.Query{})
 	if err != nil {
 		t.Fatal(err)
@@ -260,8 +261,8 @@ func TestFailures(t *testing.T) {
 				cfg.HTTP.Timeout = 50 * time.Millisecond
 			}
 			g := open(t, cfg)
-			s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
-				if !strings.Contains(r.URL.Path, "/issues/") {
+			s.Inject(func(call forgetest.Call) *githubtest.Fault {
+				if !strings.Contains(call.Path, "/issues/") {
 					return nil // the project exists
 				}
 				return &c.fault

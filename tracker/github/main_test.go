@@ -59,13 +59,3 @@ func reportBody(body string) (string, bool) {
 	head, rest, ok := strings.Cut(body, "\n")
 	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
 }
-
-// faultAt injects a fault into the requests of one path.
-func faultAt(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
-	return func(_ int, r *http.Request) *githubtest.Fault {
-		if strings.HasSuffix(r.URL.Path, path) {
-			return &f
-		}
-		return nil
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
@@ -18,13 +19,13 @@ func TestNoPermissionSaid(t *testing.T) {
 		s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
 		s.AddComment(1, "ada", "Please.")
 		g := open(t, configOf(s))
-		refused := faultAt("/collaborators", githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Must have push access"}`})
-		about := faultAt("/permission", githubtest.Fault{Status: http.StatusOK, Body: body})
-		s.Inject(func(n int, r *http.Request) *githubtest.Fault {
-			if f := refused(n, r); f != nil {
+		refused := githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Must have push access"}`}.At("/collaborators")
+		about := githubtest.Fault{Status: http.StatusOK, Body: body}.At("/permission")
+		s.Inject(func(c forgetest.Call) *githubtest.Fault {
+			if f := refused(c); f != nil {
 				return f
 			}
-			return about(n, r)
+			return about(c)
 		})
 		i, err := g.Get(t.Context(), "1")
 		if err != nil || i.Comments[0].Trusted {
@@ -44,8 +45,8 @@ func TestRequestWithoutNumber(t *testing.T) {
 		for _, body := range []string{"{}", "null", "", `{"number": 4}`, `{"number": 4, "html_url": "http://x/4", "state": "open"}`} {
 			s, g := start(t)
 			s.AddIssue(githubtest.Issue{Title: "One"})
-			s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
-				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls") {
+			s.Inject(func(c forgetest.Call) *githubtest.Fault {
+				if c.Method == http.MethodPost && strings.HasSuffix(c.Path, "/pulls") {
 					return &githubtest.Fault{Status: http.StatusOK, Body: body, Effect: effect}
 				}
 				return nil
@@ -80,7 +81,7 @@ func TestUnbelievedChange(t *testing.T) {
 	} {
 		s, g := start(t)
 		s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
-		s.Inject(faultAt(c.path, githubtest.Fault{Status: http.StatusOK, Body: c.body}))
+		s.Inject(githubtest.Fault{Status: http.StatusOK, Body: c.body}.At(c.path))
 		var away *tracker.UnavailableError
 		if err := g.Change(t.Context(), "1", c.change); !errors.As(err, &away) {
 			t.Errorf("%s: %v, want *UnavailableError", name, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
@@ -37,8 +38,8 @@ func TestHeadInvalid(t *testing.T) {
 	for failures, want := range map[int]bool{1: true, 3: true, 4: false} {
 		s, g := start(t)
 		posts := 0
-		s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
-			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/pulls") {
+		s.Inject(func(c forgetest.Call) *githubtest.Fault {
+			if c.Method != http.MethodPost || !strings.HasSuffix(c.Path, "/pulls") {
 				return nil
 			}
 			if posts++; posts > failures {

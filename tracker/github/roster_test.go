@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
 // trustedAuthors reads the issue and returns the trusted authors, and the requests about people.
-func trustedAuthors(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []githubtest.Call) {
+func trustedAuthors(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []forgetest.Call) {
 	t.Helper()
 	s.Calls()
 	i, err := g.Get(t.Context(), "1")
@@ -63,7 +64,7 @@ func TestListOfPeople(t *testing.T) {
 			if f.Body == "" {
 				f.Body = "[" + strings.Join(c.entries, ",") + "]"
 			}
-			s.Inject(faultAt("/collaborators", f))
+			s.Inject(f.At("/collaborators"))
 			trusted, _, asked := trustedAuthors(t, s, g)
 			if trusted != c.trusted || len(asked) != 1+c.asked {
 				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)

@@ -47,7 +47,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 		}
 	}
 	site := &trackertest.Site{
-		Ralph: githubtest.Bot, Token: githubtest.Token,
+		Server: s.Server, Ralph: githubtest.Bot, Token: githubtest.Token,
 		Open: func(t *testing.T, edits ...func(*forge.Config)) trackertest.Forge {
 			c := configOf(s)
 			for _, edit := range edits {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -73,7 +74,7 @@ func TestApprovedUnknown(t *testing.T) {
 	r.project.Label(r.ada, 1, "no-human")
 	i := r.get(t, "1")
 	for _, part := range []string{"/resource_label_events", "/members/all/", "/users/", "/notes"} {
-		r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+		r.server.Inject(func(c forgetest.Call) *gitlabtest.Fault {
 			if strings.Contains(c.Path, part) {
 				return &gitlabtest.Fault{Status: 503}
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -20,7 +21,7 @@ func TestAnswerThatCannotBeMarked(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("commands: %v, %v", list, err)
 	}
-	r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+	r.server.Inject(func(c forgetest.Call) *gitlabtest.Fault {
 		if c.Write() && strings.HasSuffix(c.Path, "/award_emoji") {
 			return &gitlabtest.Fault{Status: http.StatusNotFound, Body: `{"message":"404 Award Emoji Not Found"}`}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -110,7 +111,7 @@ func TestListWhileItChanges(t *testing.T) {
 		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1)})
 	}
 	pages := 0
-	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
+	r.server.Inject(func(forgetest.Call) *gitlabtest.Fault {
 		if pages++; pages == 2 {
 			for iid := range 10 {
 				r.project.Close(iid + 1)
@@ -133,14 +134,14 @@ func TestOutsidersCostNothing(t *testing.T) {
 	for n := range 300 {
 		r.project.AddIssue(gitlabtest.Issue{Title: "outside", Author: r.eve, Description: fmt.Sprintf("Blocked by #%d", 1000+n)})
 	}
-	r.server.Forget()
+	r.server.Calls()
 	if got := keys(r.list(t, "NO-HUMAN")); got != "1 2" {
 		t.Errorf("listed %q, want 1 and 2", got)
 	}
 	if all, _ := r.calls(); all > 3 {
 		t.Errorf("%d calls, want the labels and a page for each spelling", all)
 	}
-	r.server.Forget()
+	r.server.Calls()
 	if got := keys(r.list(t, "nowhere")); got != "" {
 		t.Errorf("a label that does not exist: listed %q", got)
 	}
@@ -152,10 +153,8 @@ func TestOutsidersCostNothing(t *testing.T) {
 func TestListProblems(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
-		return &gitlabtest.Fault{Status: 200, Body: `[{"iid":1,"project_id":7,"state":"opened","title":"good","labels":[]},{"iid":"two"},{},{"iid":4,"project_id":7,"state":"opened","labels":[{"name":1}]},
-			{"iid":5,"project_id":7,"state":"opened","labels":null},null]`}
-	})
+	r.server.Inject(gitlabtest.Fault{Status: 200, Body: `[{"iid":1,"project_id":7,"state":"opened","title":"good","labels":[]},{"iid":"two"},{},{"iid":4,"project_id":7,"state":"opened","labels":[{"name":1}]},
+			{"iid":5,"project_id":7,"state":"opened","labels":null},null]`}.At(""))
 	l := r.list(t)
 	if keys(l) != "1" || len(l.Problems) != 5 {
 		t.Errorf("listed %q with problems %v, want 1 and five problems", keys(l), l.Problems)
@@ -230,7 +229,7 @@ func TestNamedBlockersAreLimited(t *testing.T) {
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada, Labels: []string{"no-human"}, Description: b.String()})
 	person := []string{"no-human", "needs-human"}
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada, Labels: person, Description: "blocked by #60"})
-	r.server.Forget()
+	r.server.Calls()
 	l, err := r.List(t.Context(), tracker.Query{Labels: []string{"no-human"}, Unworked: []string{"needs-human"}})
 	if err != nil || len(l.Issues) != 2 {
 		t.Fatalf("%d issues, %v", len(l.Issues), err)

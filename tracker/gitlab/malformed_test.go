@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
 // faultAt injects a fault into the calls with this method and path suffix.
-func faultAt(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabtest.Fault {
-	return func(c gitlabtest.Call) *gitlabtest.Fault {
+func faultAt(method, path string, f gitlabtest.Fault) func(forgetest.Call) *gitlabtest.Fault {
+	return func(c forgetest.Call) *gitlabtest.Fault {
 		if c.Method == method && strings.HasSuffix(c.Path, path) {
 			return &f
 		}

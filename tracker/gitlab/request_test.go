@@ -69,12 +69,7 @@ func TestOpenRequestOfUnknownPeople(t *testing.T) {
 			t.Errorf("%s is not named once:\n%s", name, log.String())
 		}
 	}
-	r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
-		if strings.HasSuffix(c.Path, "/users") {
-			return &gitlabtest.Fault{Status: http.StatusUnauthorized}
-		}
-		return nil
-	})
+	r.server.Inject(gitlabtest.Fault{Status: http.StatusUnauthorized}.At("/users"))
 	q.Head = "ralph/2"
 	if _, err := r.OpenRequest(t.Context(), q); err == nil {
 		t.Error("GitLab's refusal of everything is no error")

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
 // trustedAuthors reads the issue and returns the trusted authors, and the calls about people.
-func (r *rig) trustedAuthors(t *testing.T, tr *Tracker) (trusted string, all int, asked []gitlabtest.Call) {
+func (r *rig) trustedAuthors(t *testing.T, tr *Tracker) (trusted string, all int, asked []forgetest.Call) {
 	t.Helper()
-	r.server.Forget()
+	r.server.Calls()
 	i, err := tr.Get(t.Context(), "1")
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +65,7 @@ func TestListOfMembers(t *testing.T) {
 			if f.Body == "" {
 				f.Body = "[" + strings.Join(c.entries, ",") + "]"
 			}
-			r.server.Inject(func(call gitlabtest.Call) *gitlabtest.Fault {
-				if strings.HasSuffix(call.Path, "/members/all") {
-					return &f
-				}
-				return nil
-			})
+			r.server.Inject(f.At("/members/all"))
 			trusted, _, asked := r.trustedAuthors(t, r.Tracker)
 			if trusted != c.trusted || len(asked) != 1+c.asked {
 				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)

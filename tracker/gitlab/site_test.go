@@ -47,7 +47,7 @@ func (r *rig) site() *trackertest.Site {
 	p := r.project
 	note := func(id string) int { return number(id[strings.LastIndexByte(id, '/')+1:]) }
 	return &trackertest.Site{
-		Ralph: "ralph", Token: secret,
+		Server: r.server.Server, Ralph: "ralph", Token: secret,
 		Open:       func(t *testing.T, edits ...func(*forge.Config)) trackertest.Forge { return r.tracker(t, edits...) },
 		Admit:      r.addPerson,
 		HidePeople: func() { p.SetProject(func(p *gitlabtest.Project) { p.HideMembers = true }) },

@@ -83,12 +83,12 @@ func (h Host) readableSite(t *testing.T) (*Site, tracker.Issue) {
 }
 
 // eachRead calls check for each read, with its calls without faults, and with a function that returns the read on a new tracker.
-func (h Host) eachRead(t *testing.T, check func(t *testing.T, plain []forgetest.Call, again func(t *testing.T) (look func() error, w *forgetest.Wire))) {
+func (h Host) eachRead(t *testing.T, check func(t *testing.T, plain []forgetest.Call, again func(t *testing.T) (look func() error, w *forgetest.Server))) {
 	s, issue := h.readableSite(t)
 	for name := range reads(t, issue) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			again := func(t *testing.T) (func() error, *forgetest.Wire) {
+			again := func(t *testing.T) (func() error, *forgetest.Server) {
 				f, w := s.openWired(t)
 				return func() error { return reads(t, issue)[name](f) }, w
 			}
@@ -105,7 +105,7 @@ func (h Host) eachRead(t *testing.T, check func(t *testing.T, plain []forgetest.
 // backlog, a lost label, an approval or a missing issue.
 func emptyAnswers(t *testing.T, h Host) {
 	people, plain := regexp.MustCompile(h.People), regexp.MustCompile(h.Plain)
-	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
+	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Server)) {
 		for path := range paths(calls) {
 			if people.MatchString(path) && strings.HasSuffix(path, h.PeopleList) { // then each account is looked up: see peopleUnknown
 				continue
@@ -121,7 +121,7 @@ func emptyAnswers(t *testing.T, h Host) {
 					continue // an unreadable issue of a listing is a Problem
 				}
 				look, w := again(t)
-				w.Inject(func(_ int, c forgetest.Call) *forgetest.Fault {
+				w.Inject(func(c forgetest.Call) *forgetest.Fault {
 					if c.Path != path {
 						return nil
 					}
@@ -144,9 +144,9 @@ func paths(calls []forgetest.Call) map[string]bool {
 }
 
 // faultAtCall injects a fault into the n-th call.
-func faultAtCall(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
-	return func(at int, _ forgetest.Call) *forgetest.Fault {
-		if at == n {
+func faultAtCall(n int, f forgetest.Fault) func(forgetest.Call) *forgetest.Fault {
+	return func(c forgetest.Call) *forgetest.Fault {
+		if c.N == n {
 			return &f
 		}
 		return nil
@@ -155,7 +155,7 @@ func faultAtCall(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.
 
 // tokenRefused: a refused token stops the sweep, at every call.
 func tokenRefused(t *testing.T, h Host) {
-	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
+	h.eachRead(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Server)) {
 		for n, c := range calls {
 			look, w := again(t)
 			w.Inject(faultAtCall(n, forgetest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"Bad credentials"}`}))
@@ -174,7 +174,7 @@ func lateIssue(t *testing.T, h Host) {
 		for times, want := range map[int]Class{1: Fine, 2: Gone} {
 			f, w := s.openWired(t)
 			left := times
-			w.Inject(func(_ int, c forgetest.Call) *forgetest.Fault {
+			w.Inject(func(c forgetest.Call) *forgetest.Fault {
 				if left--; !strings.HasSuffix(c.Path, "/issues/1") || left < 0 {
 					left++
 					return nil
@@ -251,7 +251,7 @@ func lateCalls(t *testing.T, h Host) {
 			} {
 				f, w := s.openWired(t)
 				injected := false
-				w.Inject(func(_ int, call forgetest.Call) *forgetest.Fault {
+				w.Inject(func(call forgetest.Call) *forgetest.Fault {
 					if !h.Routes[name].matches(call) {
 						return nil
 					}
@@ -367,8 +367,8 @@ func faultAtEveryCall(t *testing.T, h Host) {
 						c.HTTP.Timeout = 100 * time.Millisecond
 					}
 				})
-				w.Inject(func(at int, c forgetest.Call) *forgetest.Fault {
-					if at != n || plain.MatchString(c.Path) && isAnswer(c.Method, fault.Status) {
+				w.Inject(func(c forgetest.Call) *forgetest.Fault {
+					if c.N != n || plain.MatchString(c.Path) && isAnswer(c.Method, fault.Status) {
 						return nil
 					}
 					return &fault
@@ -403,7 +403,7 @@ func isAnswer(method string, status int) bool {
 func hanging(t *testing.T, h Host) {
 	f, w := h.New(t).openWired(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w.Inject(func(int, forgetest.Call) *forgetest.Fault {
+	w.Inject(func(forgetest.Call) *forgetest.Fault {
 		cancel(errors.New("stopped"))
 		return &forgetest.Fault{Hang: true}
 	})
@@ -422,7 +422,7 @@ func tokenNotLogged(t *testing.T, h Host) {
 		c.HTTP.Timeout = 100 * time.Millisecond
 	})
 	all := faults()
-	w.Inject(func(n int, _ forgetest.Call) *forgetest.Fault { return &all[n%len(all)] })
+	w.Inject(func(c forgetest.Call) *forgetest.Fault { return &all[c.N%len(all)] })
 	for range 20 {
 		if _, err := f.Get(t.Context(), "1"); err != nil && strings.Contains(err.Error(), s.Token) {
 			t.Errorf("the token is in the error %v", err)
@@ -436,7 +436,7 @@ func tokenNotLogged(t *testing.T, h Host) {
 // redirectsToLogin: the error for a server that redirects to a login page says so, and is not that of a moved project.
 func redirectsToLogin(t *testing.T, h Host) {
 	f, w := h.New(t).openWired(t)
-	w.Inject(func(int, forgetest.Call) *forgetest.Fault {
+	w.Inject(func(forgetest.Call) *forgetest.Fault {
 		return &forgetest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"/users/sign_in"}}}
 	})
 	_, err := f.List(t.Context(), tracker.Query{})

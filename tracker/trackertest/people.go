@@ -117,22 +117,12 @@ func peopleIncomplete(t *testing.T, h Host) {
 	}
 }
 
-// faultAtPath injects a fault into the calls with this path suffix.
-func faultAtPath(end string, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
-	return func(_ int, c forgetest.Call) *forgetest.Fault {
-		if strings.HasSuffix(c.Path, end) {
-			return &f
-		}
-		return nil
-	}
-}
-
 // peopleFail: a temporary failure makes nobody untrusted.
 func peopleFail(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Say("ada", s.Issue(Seed{Title: "One"}), false, "Hello.")
 	f, w := s.openWired(t)
-	w.Inject(faultAtPath(h.PeopleList, forgetest.Fault{Status: http.StatusBadGateway}))
+	w.Inject(forgetest.Fault{Status: http.StatusBadGateway}.At(h.PeopleList))
 	if _, err := f.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list who may write to the project") {
 		t.Errorf("Get = %v, want that the list failed", err)
 	}
@@ -164,7 +154,7 @@ func peopleUnknown(t *testing.T, h Host) {
 			s.Say("heidi", n, false, "Hello.")
 			s.Say("ivan", n, false, "Hello.")
 			f, w := s.openWired(t)
-			w.Inject(faultAtPath(h.PeopleList, forgetest.Fault{Status: c.status, Body: c.body}))
+			w.Inject(forgetest.Fault{Status: c.status, Body: c.body}.At(h.PeopleList))
 			names, _ := trustedAuthors(t, f)
 			if asked, _ := h.peopleCalls(w.Calls()); names != "heidi ivan" || asked != c.lists+2+h.botChecks(2) {
 				t.Errorf("trusted %q after %d requests, want both after %d", names, asked, c.lists+2+h.botChecks(2))

@@ -143,7 +143,7 @@ func requestUncertain(t *testing.T, h Host) {
 			s := h.New(t)
 			f, w := s.openWired(t)
 			by := cmp.Or(c.by, s.Ralph)
-			w.Inject(func(_ int, call forgetest.Call) *forgetest.Fault {
+			w.Inject(func(call forgetest.Call) *forgetest.Fault {
 				if !route.matches(call) {
 					return nil
 				}

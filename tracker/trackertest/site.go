@@ -43,8 +43,9 @@ type Request struct {
 
 // Site is a new project on a forge or its fake, with functions for people's actions. Ralph's account and ada may write.
 type Site struct {
-	Ralph string // name of ralph's account
-	Token string // the tracker's
+	Server *forgetest.Server
+	Ralph  string // name of ralph's account
+	Token  string // the tracker's
 	// Open makes a new tracker for the project, like another process, and closes it at the end of the test.
 	Open  func(t *testing.T, edits ...func(*forge.Config)) Forge
 	Admit func(Person)
@@ -124,11 +125,11 @@ func (h Host) run(t *testing.T, cases map[string]func(*testing.T, Host)) {
 	}
 }
 
-// openWired opens a tracker whose requests pass through a wire.
-func (s *Site) openWired(t *testing.T, edits ...func(*forge.Config)) (Forge, *forgetest.Wire) {
+// openWired opens a tracker whose requests pass through a server of its own, which records them and injects faults.
+func (s *Site) openWired(t *testing.T, edits ...func(*forge.Config)) (Forge, *forgetest.Server) {
 	t.Helper()
-	w := forgetest.NewWire(t)
-	return s.Open(t, append(edits, func(c *forge.Config) { c.HTTP.Base = w })...), w
+	w := forgetest.NewServer(t, s.Server, nil)
+	return s.Open(t, append(edits, func(c *forge.Config) { c.HTTP.Base = w.Transport() })...), w
 }
 
 // peopleCalls returns the number of calls about people, and the status of the first.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // Fault replaces the answer to one request.
@@ -19,6 +20,16 @@ type Fault struct {
 	Cut    bool // the answer is truncated
 	Reset  bool // the connection breaks without an answer
 	Hang   bool // no answer until the caller gives up or done is closed
+}
+
+// At returns a function for Inject that chooses the fault for the calls whose path ends like this.
+func (f Fault) At(end string) func(Call) *Fault {
+	return func(c Call) *Fault {
+		if strings.HasSuffix(c.Path, end) {
+			return &f
+		}
+		return nil
+	}
 }
 
 // Apply writes the faulty answer. The true answer is nil if the request took no effect.

@@ -18,7 +18,7 @@ func (s *Server) UseGit() string {
 }
 
 // GitURL returns the address to clone from and push to.
-func (s *Server) GitURL() string { return s.http.URL + "/" + Owner + "/" + Repo + ".git" }
+func (s *Server) GitURL() string { return s.URL + "/" + Owner + "/" + Repo + ".git" }
 
 // serveGit checks the token and passes the request to git.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	old, was := strings.CutPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/")
 	switch {
 	case was && !known && r.Method == http.MethodGet:
-		http.Redirect(w, r, s.http.URL+"/"+name+".git/"+old+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+		http.Redirect(w, r, s.URL+"/"+name+".git/"+old+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
 	case g == nil, !known, private && ok && !reads:
 		http.NotFound(w, r)
 	case !ok:

@@ -8,8 +8,6 @@ package githubtest
 import (
 	"crypto/sha256"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,10 +27,9 @@ const (
 
 // Server is one GitHub with one project.
 type Server struct {
+	*forgetest.Server
 	t     testing.TB
-	http  *httptest.Server
 	clock *Clock
-	done  chan struct{}
 	desc  *description
 
 	mu         sync.Mutex // guards everything below
@@ -49,10 +46,6 @@ type Server struct {
 	git        *forgetest.Repository
 	app        *appState
 	nextID     int64
-	calls      []Call
-	inject     func(n int, r *http.Request) *Fault
-	before     func(r *http.Request)
-	served     int
 	logs       map[int64]string
 	// reactions are "CONTENT by login", by the GraphQL ID of the comment or review.
 	reactions map[string][]string
@@ -74,20 +67,12 @@ type Access struct {
 // Fault is the fault of one request.
 type Fault = forgetest.Fault
 
-// Call is one request that was served.
-type Call struct {
-	Method, Path, Query string
-	Status              int
-	Write               bool
-}
-
 // New starts a server that stops at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
 		t:         t,
 		clock:     NewClock(),
-		done:      make(chan struct{}),
 		desc:      describe(t),
 		users:     map[string]*User{},
 		tokens:    map[string]*Access{},
@@ -104,45 +89,15 @@ func New(t testing.TB) *Server {
 	s.AddUser(User{Login: "mallory", Permission: "read"})
 	s.AddUser(User{Login: Bot, Bot: true, Permission: "write"})
 	s.tokens[Token] = &Access{Login: Bot}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(func() {
-		close(s.done)
-		s.http.Close()
-	})
+	s.Server = forgetest.NewServer(t, http.HandlerFunc(s.serve), s.clock.Now)
 	return s
 }
 
-// Host returns the server's host and port.
-func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://") }
-
 // BaseURL returns the base URL of the REST API.
-func (s *Server) BaseURL() string { return s.http.URL + "/api/v3/" }
+func (s *Server) BaseURL() string { return s.URL + "/api/v3/" }
 
 // Clock returns the server's clock, which a client may share.
 func (s *Server) Clock() *Clock { return s.clock }
-
-// Inject calls f for each request, n from 0, and applies the fault that it returns. A nil f ends the faults.
-func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inject, s.served = f, 0
-}
-
-// Before calls f before each request, for example to change something.
-func (s *Server) Before(f func(r *http.Request)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.before = f
-}
-
-// Calls returns the requests since the previous call of Calls.
-func (s *Server) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.calls
-	s.calls = nil
-	return out
-}
 
 // Grant adds a token.
 func (s *Server) Grant(token string, a Access) {

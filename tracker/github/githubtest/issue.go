@@ -15,13 +15,13 @@ func (s *Server) issueObject(i *Issue) map[string]any {
 	for _, k := range []string{"pinned_comment", "active_lock_reason", "closed_by"} {
 		delete(out, k)
 	}
-	home := s.http.URL + api + "/repos/" + s.name
+	home := s.URL + api + "/repos/" + s.name
 	out["number"], out["id"], out["title"], out["body"] = i.Number, i.ID, i.Title, i.Body
 	if i.Body == "" {
 		out["body"] = nil
 	}
 	out["repository_url"], out["url"] = home, fmt.Sprintf("%s/issues/%d", home, i.Number)
-	out["html_url"], out["locked"] = fmt.Sprintf("%s/%s/issues/%d", s.http.URL, s.name, i.Number), i.Locked || i.Converted
+	out["html_url"], out["locked"] = fmt.Sprintf("%s/%s/issues/%d", s.URL, s.name, i.Number), i.Locked || i.Converted
 	out["user"], out["assignee"], out["assignees"] = s.embeddedUser(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["state_reason"] = "open", nil, nil
 	if i.Closed {
@@ -216,8 +216,8 @@ func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
 	if i.Pull != nil {
 		kind = "pull"
 	}
-	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/issues/%d", s.http.URL, api, s.name, i.Number)
-	out["html_url"] = fmt.Sprintf("%s/%s/%s/%d#issuecomment-%d", s.http.URL, s.name, kind, i.Number, c.ID)
+	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/issues/%d", s.URL, api, s.name, i.Number)
+	out["html_url"] = fmt.Sprintf("%s/%s/%s/%d#issuecomment-%d", s.URL, s.name, kind, i.Number, c.ID)
 	out["id"], out["node_id"], out["body"], out["user"] = c.ID, c.NodeID(), c.Body, s.embeddedUser(c.Author)
 	out["created_at"], out["updated_at"] = stamp(c.Created), stamp(c.Updated)
 	return out
@@ -281,7 +281,7 @@ func (s *Server) showEvent(e Event) map[string]any {
 		actor = s.embeddedUser(ghost)
 	}
 	out := map[string]any{
-		"id": e.id, "node_id": "x", "url": s.http.URL, "actor": actor, "event": e.Kind, "commit_id": nil, "commit_url": nil,
+		"id": e.id, "node_id": "x", "url": s.URL, "actor": actor, "event": e.Kind, "commit_id": nil, "commit_url": nil,
 		"created_at": stamp(e.At), "performed_via_github_app": nil,
 	}
 	if e.Kind == Renamed {

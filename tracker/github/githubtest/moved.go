@@ -37,8 +37,8 @@ func (q *request) redirect(to string) reply {
 		to += "?" + q.query.Encode()
 	}
 	a := refuse(status, "Moved Permanently")
-	a.body.(map[string]any)["url"] = q.http.URL + api + to
-	a.header = http.Header{"Location": {q.http.URL + api + to}}
+	a.body.(map[string]any)["url"] = q.URL + api + to
+	a.header = http.Header{"Location": {q.URL + api + to}}
 	return a
 }
 
@@ -70,7 +70,7 @@ func (q *request) routeOther(parts []string) reply {
 		return q.routeIssue(&i, parts[1:])
 	}
 	out := q.issueObject(&i)
-	home := q.http.URL + api + "/repos/" + i.Moved
+	home := q.URL + api + "/repos/" + i.Moved
 	out["number"], out["repository_url"], out["url"] = i.Number+100, home, fmt.Sprintf("%s/issues/%d", home, i.Number+100)
 	return ok(out)
 }

@@ -42,7 +42,7 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	p := i.Pull
 	out["number"], out["id"], out["title"], out["body"] = i.Number, i.ID, i.Title, i.Body
 	out["node_id"] = fmt.Sprintf("PR_%d", i.Number)
-	out["html_url"] = fmt.Sprintf("%s/%s/pull/%d", s.http.URL, s.name, i.Number)
+	out["html_url"] = fmt.Sprintf("%s/%s/pull/%d", s.URL, s.name, i.Number)
 	out["user"], out["assignee"], out["assignees"] = s.embeddedUser(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["merged_at"], out["milestone"] = "open", nil, nil, nil
 	if i.Closed {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3filter"
+
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 const api = "/api/v3"
@@ -50,54 +53,13 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	before := s.before
-	s.mu.Unlock()
-	if before != nil {
-		before(r)
-	}
-	s.mu.Lock()
-	n := s.served
-	s.served++
-	var fault *Fault
-	if s.inject != nil {
-		fault = s.inject(n, r)
-	}
-	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
-	if fault != nil && !fault.Effect {
-		s.record(r, fault.Status)
-		s.mu.Unlock()
-		fault.Apply(w, r, s.done, nil)
-		return
-	}
 	answer, text := s.answer(r, body)
-	status := answer.status
-	if fault != nil {
-		status = fault.Status
-	}
-	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(text))
-	unchanged := fault == nil && r.Method == http.MethodGet && status == http.StatusOK && r.Header.Get("If-None-Match") == tag
-	if unchanged {
-		status = http.StatusNotModified
-	}
-	s.record(r, status)
-	for k, v := range answer.header {
-		w.Header()[k] = v
-	}
 	s.mu.Unlock()
-	if fault != nil {
-		fault.Apply(w, r, s.done, text)
-		return
-	}
-	if r.Method == http.MethodGet && status < 300 {
-		w.Header().Set("ETag", tag)
-	}
-	w.WriteHeader(status)
-	if !unchanged {
-		_, _ = w.Write(text) // the client may be gone
-	}
+	maps.Copy(w.Header(), answer.header)
+	forgetest.Write(w, r, answer.status, text)
 }
 
-// answer returns the validated answer without faults. The caller must hold mu.
+// answer returns the validated answer. The caller must hold mu.
 func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 	access, refused := s.authenticate(r)
 	if refused != nil {
@@ -152,11 +114,6 @@ func (s *Server) encode(a reply, known *openapi3filter.RequestValidationInput) (
 		s.t.Errorf("githubtest: %s", withoutSchema(err))
 	}
 	return a, text
-}
-
-func (s *Server) record(r *http.Request, status int) {
-	s.calls = append(s.calls, Call{Method: r.Method, Path: strings.TrimPrefix(r.URL.Path, api), Query: r.URL.RawQuery,
-		Status: status, Write: r.Method != http.MethodGet && r.URL.Path != "/api/graphql"})
 }
 
 // authenticate finds the account of a request.
@@ -297,7 +254,7 @@ func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	}
 	a := ok(out)
 	if to < len(all) {
-		a.header = http.Header{"Link": {fmt.Sprintf(`<%s?page=%d>; rel="next"`, q.http.URL, n+1)}}
+		a.header = http.Header{"Link": {fmt.Sprintf(`<%s?page=%d>; rel="next"`, q.URL, n+1)}}
 	}
 	return a
 }

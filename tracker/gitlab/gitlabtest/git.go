@@ -32,7 +32,7 @@ func (p *Project) branch(name string) string {
 }
 
 // serveGit answers git. The password must be a token with a sufficient scope and role.
-func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, username string) {
+func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	path, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	user, secret, _ := r.BasicAuth()
 	push := forgetest.Pushes(r)
@@ -47,37 +47,19 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, u
 		}
 	}
 	s.mu.Unlock()
-	refuse := func(status int, text string) int {
-		http.Error(w, text, status)
-		return status
-	}
 	switch {
 	case tok == nil || user == "":
 		w.Header().Set("WWW-Authenticate", `Basic realm="GitLab"`)
-		return refuse(http.StatusUnauthorized, "HTTP Basic: Access denied"), ""
+		http.Error(w, "HTTP Basic: Access denied", http.StatusUnauthorized)
 	case !found || repository == nil || hidden || level == 0:
-		return refuse(http.StatusNotFound, "The project you were looking for could not be found"), tok.user.Username
-	case push && archived:
-		return refuse(http.StatusForbidden, "You are not allowed to push code to this project."), tok.user.Username
-	case push && (level < Developer || !mayPush(tok.scopes)):
-		return refuse(http.StatusForbidden, "You are not allowed to push code to this project."), tok.user.Username
+		http.Error(w, "The project you were looking for could not be found", http.StatusNotFound)
+	case push && (archived || level < Developer || !mayPush(tok.scopes)):
+		http.Error(w, "You are not allowed to push code to this project.", http.StatusForbidden)
+	default:
+		repository.Serve(w, r, "/"+path+".git", tok.user.Username)
 	}
-	kept := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-	repository.Serve(kept, r, "/"+path+".git", tok.user.Username)
-	return kept.status, tok.user.Username
 }
 
 func mayPush(scopes []string) bool {
 	return slices.Contains(scopes, "api") || slices.Contains(scopes, "write_repository")
-}
-
-// statusRecorder records the status of an answer.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (r *statusRecorder) WriteHeader(status int) {
-	r.status = status
-	r.ResponseWriter.WriteHeader(status)
 }

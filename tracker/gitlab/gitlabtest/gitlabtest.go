@@ -10,20 +10,21 @@ package gitlabtest
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
+
+// Fault is the fault of one call.
+type Fault = forgetest.Fault
 
 // Server is one GitLab instance. Make one with New.
 type Server struct {
-	URL string // such as "http://127.0.0.1:1234"
-
-	http *httptest.Server
-	done chan struct{} // closed at the end of the test to release hanging calls
-	t    testing.TB
+	*forgetest.Server
+	t testing.TB
 
 	mu       sync.Mutex // guards everything below
 	users    map[int]*User
@@ -31,8 +32,6 @@ type Server struct {
 	projects map[int]*Project
 	clock    time.Time
 	nextID   int
-	calls    []Call
-	fault    func(Call) *Fault
 	limit    int // requests left; negative: no limit
 	reset    time.Duration
 	skew     time.Duration
@@ -43,21 +42,19 @@ type Server struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, done: make(chan struct{}), users: map[int]*User{}, tokens: map[string]*token{}, projects: map[int]*Project{},
+		t: t, users: map[int]*User{}, tokens: map[string]*token{}, projects: map[int]*Project{},
 		nextID: 1000, limit: -1,
 	}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	s.URL = s.http.URL
-	t.Cleanup(func() {
-		close(s.done)
-		s.http.CloseClientConnections()
-		s.http.Close()
-	})
+	s.Server = forgetest.NewServer(t, http.HandlerFunc(s.serve), s.date)
 	return s
 }
 
-// Host returns the host and port of the instance.
-func (s *Server) Host() string { return s.http.Listener.Addr().String() }
+// date returns the instance's time.
+func (s *Server) date() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.skew)
+}
 
 // LimitRequests allows n more requests; later ones are refused until the time reset has passed. A negative n removes the limit.
 func (s *Server) LimitRequests(n int, reset time.Duration) {

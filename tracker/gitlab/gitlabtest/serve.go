@@ -1,8 +1,6 @@
 package gitlabtest
 
 import (
-	"crypto/md5" //nolint:gosec // an entity tag, as GitLab makes it; guards nothing
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 const apiPath = "/api/v4/"
@@ -52,28 +52,6 @@ func noRoute() answer {
 	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
 }
 
-// text returns the encoded body.
-func (a answer) text() []byte {
-	if body, raw := a.body.([]byte); raw {
-		return body
-	}
-	body, _ := json.Marshal(a.body)
-	return body
-}
-
-func (a answer) write(w http.ResponseWriter) {
-	body := a.text()
-	if _, raw := a.body.([]byte); !raw {
-		w.Header().Set("Content-Type", "application/json")
-	}
-	for k, v := range a.header {
-		w.Header().Set(k, v)
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(a.status)
-	_, _ = w.Write(body)
-}
-
 // call is an API request with the account that makes it.
 type call struct {
 	r     *http.Request
@@ -84,39 +62,28 @@ type call struct {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	n, fault := s.begin(r)
-	status, username := 0, ""
-	defer func() { s.end(n, status, username) }()
-	if fault != nil && !fault.Effect {
-		status = fault.Status
-		fault.Apply(w, r, s.done, nil)
-		return
-	}
 	if !strings.HasPrefix(r.URL.EscapedPath(), apiPath) {
-		status, username = s.serveGit(w, r)
+		s.serveGit(w, r)
 		return
 	}
 	c, a := s.authorize(w.Header(), r)
 	if c != nil {
-		username = c.user.Username
 		a = s.dispatch(c)
 	}
-	status = a.status
-	if fault != nil {
-		fault.Apply(w, r, s.done, a.text())
-		return
+	body, raw := a.body.([]byte)
+	if !raw {
+		body, _ = json.Marshal(a.body)
+		w.Header().Set("Content-Type", "application/json")
 	}
-	if a.status == http.StatusOK && r.Method == http.MethodGet && unchanged(w, r, a) {
-		status = http.StatusNotModified
-		return
+	for k, v := range a.header {
+		w.Header().Set(k, v)
 	}
-	a.write(w)
+	forgetest.Write(w, r, a.status, body)
 }
 
 // authorize checks rate limit and token, and parses the body.
 func (s *Server) authorize(h http.Header, r *http.Request) (*call, answer) {
 	s.mu.Lock()
-	h.Set("Date", time.Now().Add(s.skew).UTC().Format(http.TimeFormat))
 	if s.limit >= 0 {
 		left := max(0, s.limit-1)
 		h.Set("RateLimit-Limit", "2000")
@@ -155,20 +122,4 @@ func (s *Server) authorize(h http.Header, r *http.Request) (*call, answer) {
 		}
 	}
 	return c, answer{}
-}
-
-// unchanged answers 304 if the caller has the current answer.
-func unchanged(w http.ResponseWriter, r *http.Request, a answer) bool {
-	sum := md5.Sum(a.text()) //nolint:gosec // see the import
-	tag := `W/"` + hex.EncodeToString(sum[:]) + `"`
-	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "max-age=0, private, must-revalidate")
-	if r.Header.Get("If-None-Match") != tag {
-		return false
-	}
-	for k, v := range a.header {
-		w.Header().Set(k, v)
-	}
-	w.WriteHeader(http.StatusNotModified)
-	return true
 }
