@@ -31,12 +31,11 @@ func PriorityOf(labels []string, table map[string]int) int {
 	return best
 }
 
-// ParsePriorities parses lines "LABEL=NUMBER" into a table, in which 1 is the most urgent. A label may contain equals signs. The
-// table is nil without lines. Lines that ParsePriority rejects are skipped. If two lines have the same label, twice is that
-// label; case is ignored, as forges do.
-func ParsePriorities(list []string) (table map[string]int, twice string) {
+// ParseLabelNumbers parses lines "LABEL=NUMBER" into a table, which is nil without lines. Lines that ParseLabelNumber rejects are
+// skipped. If two lines have the same label, twice is that label; case is ignored, as forges do.
+func ParseLabelNumbers(list []string) (table map[string]int, twice string) {
 	for _, s := range list {
-		label, priority, err := ParsePriority(s)
+		label, n, err := ParseLabelNumber(s)
 		if err != nil {
 			continue
 		}
@@ -48,20 +47,20 @@ func ParsePriorities(list []string) (table map[string]int, twice string) {
 		if table == nil {
 			table = map[string]int{}
 		}
-		table[label] = priority
+		table[label] = n
 	}
 	return table, twice
 }
 
-// ParsePriority parses one line "LABEL=NUMBER".
-func ParsePriority(s string) (label string, priority int, err error) {
+// ParseLabelNumber parses one line "LABEL=NUMBER". A label may contain equals signs.
+func ParseLabelNumber(s string) (label string, n int, err error) {
 	at := strings.LastIndexByte(s, '=')
 	if at < 0 {
 		return "", 0, errors.New("is not LABEL=NUMBER, such as urgent=1")
 	}
-	n, err := strconv.ParseInt(s[at+1:], 10, 32)
-	if err != nil || n < 1 {
-		return s[:at], 0, fmt.Errorf("has no whole number from 1 to %d after the equals sign; 1 is the most urgent", math.MaxInt32)
+	number, err := strconv.ParseInt(s[at+1:], 10, 32)
+	if err != nil || number < 1 {
+		return s[:at], 0, fmt.Errorf("has no whole number from 1 to %d after the equals sign", math.MaxInt32)
 	}
-	return s[:at], int(n), nil
+	return s[:at], int(number), nil
 }

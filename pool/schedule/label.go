@@ -1,45 +1,25 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Limits has, by label in lower case, the maximum number of issues that are worked at the same time.
 type Limits map[string]int
 
-// ParseLimits reads a list of LABEL=NUMBER and skips invalid entries. twice is a label that the list has twice.
-func ParseLimits(list []string) (l Limits, twice string) {
-	l = Limits{}
-	for _, s := range list {
-		label, n, err := ParseLimit(s)
-		if err != nil {
-			continue
-		}
-		if _, known := l[strings.ToLower(label)]; known {
-			twice = label
-		}
+// ParseLimits reads a list of LABEL=NUMBER and skips invalid entries.
+func ParseLimits(list []string) Limits {
+	l := Limits{}
+	numbers, _ := tracker.ParseLabelNumbers(list)
+	for label, n := range numbers {
 		l[strings.ToLower(label)] = n
 	}
-	return l, twice
-}
-
-// ParseLimit reads LABEL=NUMBER.
-func ParseLimit(s string) (label string, n int, err error) {
-	at := strings.LastIndexByte(s, '=')
-	if at < 0 {
-		return "", 0, errors.New("is not LABEL=NUMBER, such as database=1")
-	}
-	most, err := strconv.ParseInt(s[at+1:], 10, 32)
-	if err != nil || most < 1 {
-		return s[:at], 0, fmt.Errorf("has no whole number from 1 to %d after the equals sign", math.MaxInt32)
-	}
-	return s[:at], int(most), nil
+	return l
 }
 
 // Check returns an error for a limit below 1, with which nothing would begin.

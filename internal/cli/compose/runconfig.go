@@ -85,10 +85,9 @@ func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err erro
 	r.Before, r.Copy, r.SetupInputs, r.Retest, r.RetestCommand = p.Before, p.Copy, p.SetupInputs, journal.Retesting(p.Retest), p.RetestCommand
 	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress
 	r.Retry = journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: cmp.Or(p.RetryBackoff, -1), BackoffMax: p.RetryBackoffMax}
-	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)
 	return pool.Config{
 		Run: r, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
-		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: MinFree(p.Config),
+		MaxOpen: p.MaxOpenRequests, ByLabel: schedule.ParseLimits(p.ParallelByLabel), AllowOverlap: p.Overlap == "allow", MinFree: MinFree(p.Config),
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 			return nil, err
 		}
 	}
-	priorities, _ := tracker.ParsePriorities(p.PriorityLabels)
+	priorities, _ := tracker.ParseLabelNumbers(p.PriorityLabels)
 	settings := tracker.Settings{
 		BaseURL: p.ForgeURL, Folder: p.LocalDir, StateDir: p.State, CAFile: p.CAFile,
 		Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,

@@ -75,7 +75,7 @@ func TestBadFile(t *testing.T) {
 		{"branch prefix with a command", "branch-prefix: r$(id)/\n", `F:1: branch-prefix: "r$(id)/" cannot begin a branch name; write something like ralph/ (A to Z, a to z, 0 to 9, . _ - /)`},
 		{"priority without a number", "priority-labels: [urgent]\n", `F:1: priority-labels: "urgent" is not LABEL=NUMBER, such as urgent=1`},
 		{"priority of no label", "priority-labels: ['=1']\n", `F:1: priority-labels: "=1" has a label that is empty; a label needs a name`},
-		{"priority of nothing", "priority-labels: [urgent=0]\n", `F:1: priority-labels: "urgent=0" has no whole number from 1 to 2147483647 after the equals sign; 1 is the most urgent`},
+		{"priority of nothing", "priority-labels: [urgent=0]\n", `F:1: priority-labels: "urgent=0" has no whole number from 1 to 2147483647 after the equals sign`},
 		{"two priorities", "priority-labels: [Urgent=1, soon=2, urgent=3]\n", `F:1: priority-labels names the label "urgent" twice; remove one`},
 		{"review picks up", "review-label: No-Human\n", `F:1: review-label "No-Human" is one of the labels that pick an issue up; choose another`},
 		{"two states in one label", "needs-info-label: x\nclaimed-label: X\n", `F:2: claimed-label "X" is also needs-info-label; choose another`},

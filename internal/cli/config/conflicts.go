@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -14,7 +13,8 @@ import (
 func (l *Loaded) conflicts() []Problem {
 	f := &conflictFinder{Loaded: l}
 	f.labels()
-	f.labelNumbers()
+	f.labelNumbers("priority-labels", f.Config.PriorityLabels)
+	f.labelNumbers("parallel-by-label", f.Config.ParallelByLabel)
 	f.agents()
 	f.models()
 	f.reviewer()
@@ -72,12 +72,9 @@ func (f *conflictFinder) labels() {
 }
 
 // labelNumbers checks that no label has two numbers.
-func (f *conflictFinder) labelNumbers() {
-	if _, label := tracker.ParsePriorities(f.Config.PriorityLabels); label != "" {
-		f.add("priority-labels", "priority-labels names the label %q twice; remove one", label)
-	}
-	if _, label := schedule.ParseLimits(f.Config.ParallelByLabel); label != "" {
-		f.add("parallel-by-label", "parallel-by-label names the label %q twice; remove one", label)
+func (f *conflictFinder) labelNumbers(key string, list []string) {
+	if _, label := tracker.ParseLabelNumbers(list); label != "" {
+		f.add(key, "%s names the label %q twice; remove one", key, label)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -190,13 +191,11 @@ func (k Key) quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// checkLabelled returns a check of LABEL=NUMBER.
-func checkLabelled[T any](parse func(string) (string, T, error)) func(string) error {
-	return func(s string) error {
-		label, _, err := parse(s)
-		if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
-			err = errors.New("has a label that " + wrong.Error())
-		}
-		return err
+// checkLabelNumber accepts LABEL=NUMBER.
+func checkLabelNumber(s string) error {
+	label, _, err := tracker.ParseLabelNumber(s)
+	if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
+		err = errors.New("has a label that " + wrong.Error())
 	}
+	return err
 }

@@ -1,11 +1,6 @@
 package keys
 
-import (
-	"time"
-
-	"github.com/ralph-pool/ralph/pool/schedule"
-	"github.com/ralph-pool/ralph/tracker"
-)
+import "time"
 
 // issueKeys returns the keys of the group "Which issues".
 func issueKeys() []Key {
@@ -42,7 +37,7 @@ func issueKeys() []Key {
 			Name:  "parallel-by-label",
 			Help:  "LABEL=NUMBER: most issues with this label worked at the same time",
 			Kind:  Names,
-			Check: checkLabelled(schedule.ParseLimit),
+			Check: checkLabelNumber,
 			Guard: Lacking,
 			Use:   toWork,
 		},
@@ -99,7 +94,7 @@ func issueKeys() []Key {
 			Name:  "priority-labels",
 			Help:  "LABEL=NUMBER, 1 the most urgent, on a forge; empty: P0 to P4, priority: critical, high, medium, low",
 			Kind:  Names,
-			Check: checkLabelled(tracker.ParsePriority),
+			Check: checkLabelNumber,
 			Guard: Ordinary,
 			Use:   toWork,
 		},
