@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -59,6 +58,7 @@ type issuesBody struct {
 	At       time.Time   `json:"at,omitzero" doc:"When the backlog was read; absent: not yet."`
 }
 
+// usageBody is an agents.Usage.
 type usageBody struct {
 	Input      int64   `json:"input"`
 	Output     int64   `json:"output"`
@@ -338,7 +338,7 @@ func newRunBody(r journal.Record) runBody {
 		Published:  r.Published,
 		RequestURL: r.Request.URL,
 		Iterations: len(r.Facts.Iterations),
-		Usage:      newUsageBody(r.Facts.Usage),
+		Usage:      usageBody(r.Facts.Usage),
 		Warnings:   append([]sandboxes.Notice{}, r.Warnings...),
 		Started:    r.Started,
 		Ended:      timeOf(r.Ended),
@@ -348,8 +348,4 @@ func newRunBody(r journal.Record) runBody {
 		b.Seconds = r.DurationUntil(r.Ended).Seconds()
 	}
 	return b
-}
-
-func newUsageBody(u agents.Usage) usageBody {
-	return usageBody{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD, u.Estimated, u.Unpriced}
 }
