@@ -97,15 +97,13 @@ func (t *Tracker) reviewComments(ctx context.Context, number int) ([]forge.Comme
 		return nil, fmt.Errorf("list the reviews of #%d: %w", number, err)
 	}
 	var comments []forge.Comment
-	for _, r := range list {
+	add := func(id string, by *gh.User, body string, at gh.Timestamp) {
 		comments = append(comments, forge.Comment{
-			ID:      r.GetNodeID(),
-			Number:  number,
-			Request: true,
-			By:      account(r.User),
-			Body:    forge.CommandIn(r.GetBody()),
-			At:      r.GetSubmittedAt().Time,
+			ID: id, Number: number, Request: true, By: account(by), Body: forge.CommandIn(body), At: at.Time,
 		})
+	}
+	for _, r := range list {
+		add(r.GetNodeID(), r.User, r.GetBody(), r.GetSubmittedAt())
 	}
 	opts := gh.PullRequestListCommentsOptions{Sort: "created", Direction: "desc"}
 	count := 0
@@ -114,14 +112,7 @@ func (t *Tracker) reviewComments(ctx context.Context, number int) ([]forge.Comme
 		return t.api.PullRequests.ListComments(ctx, t.project.Owner, t.project.Name, number, &opts)
 	}, func(list []*gh.PullRequestComment) bool {
 		for _, c := range list {
-			comments = append(comments, forge.Comment{
-				ID:      c.GetNodeID(),
-				Number:  number,
-				Request: true,
-				By:      account(c.User),
-				Body:    forge.CommandIn(c.GetBody()),
-				At:      c.GetCreatedAt().Time,
-			})
+			add(c.GetNodeID(), c.User, c.GetBody(), c.GetCreatedAt())
 		}
 		count += len(list)
 		return count < forge.MaxNewComments
