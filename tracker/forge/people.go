@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -11,11 +12,11 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 const (
-	// RosterPages is the maximum number of pages read of a project's member list.
-	RosterPages   = 10
+	rosterPages   = 10              // maximum number of pages read of a project's member list
 	maxLookups    = 50              // maximum number of accounts to look up one by one for one issue
 	trustLifetime = 5 * time.Minute // lifetime of a cached answer
 )
@@ -31,6 +32,27 @@ type Account struct {
 type Roster struct {
 	Members  map[int64]tracker.Distrust // why each member may not direct ralph, or TrustedAccount
 	Complete bool                       // the list has every member, so other accounts may not direct ralph
+}
+
+// ReadRoster reads at most ten pages of the project's member list. judge returns a member's ID, or 0 to leave it out. A
+// list that is not readable gives an empty, incomplete roster.
+func ReadRoster[T any](each func(visit func([]*T) bool) error, judge func(*T) (id int64, why tracker.Distrust)) (Roster, error) {
+	r := Roster{Members: map[int64]tracker.Distrust{}, Complete: true}
+	read := 0
+	err := each(func(some []*T) bool {
+		for _, m := range some {
+			if id, why := judge(m); id > 0 {
+				r.Members[id] = why
+			}
+		}
+		read++
+		r.Complete = read < rosterPages || len(some) < transport.PageSize
+		return read < rosterPages
+	})
+	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.IsMalformed(err) {
+		return Roster{}, nil
+	}
+	return r, err
 }
 
 // People decides who may direct ralph. It caches answers for a few minutes, and outsiders cannot raise its cost. It is safe

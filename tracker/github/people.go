@@ -16,33 +16,17 @@ import (
 
 // collaborators lists the accounts that may write to the project. Only accounts with write permission may see the list.
 func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
-	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
-	for n := 1; n <= forge.RosterPages; n++ {
-		opts := &gh.ListCollaboratorsOptions{
-			Affiliation: "all",
-			Permission:  "push",
-			ListOptions: gh.ListOptions{Page: n, PerPage: transport.PageSize},
+	return forge.ReadRoster(func(visit func([]*gh.User) bool) error {
+		return api.Each(ctx, func(*gh.User) bool { return true }, func(ctx context.Context, p gh.ListOptions) ([]*gh.User, *gh.Response, error) {
+			opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: p}
+			return t.api.Repositories.ListCollaborators(ctx, t.project.Owner, t.project.Name, opts)
+		}, visit)
+	}, func(u *gh.User) (int64, tracker.Distrust) {
+		if !u.Permissions["push"] || u.GetType() != "User" { // old servers ignore the filter
+			return 0, ""
 		}
-		expecting := transport.ExpectList(ctx, func(*gh.User) bool { return true })
-		some, resp, err := t.api.Repositories.ListCollaborators(expecting, t.project.Owner, t.project.Name, opts)
-		err = api.Explain(ctx, resp, err)
-		if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.IsMalformed(err) {
-			return r, nil
-		}
-		if err != nil {
-			return r, err
-		}
-		for _, u := range some {
-			if u.Permissions["push"] && u.GetID() > 0 && u.GetType() == "User" { // old servers ignore the filter
-				r.Members[u.GetID()] = tracker.TrustedAccount
-			}
-		}
-		if len(some) < transport.PageSize && resp.NextPage == 0 { // see api.Each
-			r.Complete = true
-			break
-		}
-	}
-	return r, nil
+		return u.GetID(), tracker.TrustedAccount
+	})
 }
 
 // permission reads one person's permission. Names can be freed and taken by others; the ID shows whether it is the same person.

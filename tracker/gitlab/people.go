@@ -40,25 +40,12 @@ func accountOf(id int, name string) forge.Account {
 
 // members lists the project's members, including those of groups above and of invited groups.
 func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
-	r := forge.Roster{Members: map[int64]tracker.Distrust{}, Complete: true}
-	read := 0
-	err := eachPage(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
-		func(o ...gl.RequestOptionFunc) ([]*gl.ProjectMember, *gl.Response, error) {
-			return t.api.ProjectMembers.ListAllProjectMembers(t.project.Path, nil, o...)
-		}, func(some []*gl.ProjectMember) bool {
-			for _, m := range some {
-				if m.ID > 0 {
-					r.Members[int64(m.ID)] = distrustOf(m)
-				}
-			}
-			read++
-			r.Complete = read < forge.RosterPages || len(some) < transport.PageSize
-			return r.Complete
-		})
-	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.IsMalformed(err) {
-		return forge.Roster{}, nil // the list is not readable
-	}
-	return r, err
+	return forge.ReadRoster(func(visit func([]*gl.ProjectMember) bool) error {
+		return eachPage(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
+			func(o ...gl.RequestOptionFunc) ([]*gl.ProjectMember, *gl.Response, error) {
+				return t.api.ProjectMembers.ListAllProjectMembers(t.project.Path, nil, o...)
+			}, visit)
+	}, func(m *gl.ProjectMember) (int64, tracker.Distrust) { return int64(m.ID), distrustOf(m) })
 }
 
 // distrustOf decides by a membership. Developers can write to the repository.
