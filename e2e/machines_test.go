@@ -24,7 +24,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github"
-	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
@@ -270,7 +269,7 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 		backlog, closer = g, g
 	} else {
 		settings.BaseURL = f.lab.URL
-		g, err := gitlab.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: githubtest.NewClock()}})
+		g, err := gitlab.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: forgetest.NewClock()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/token"
@@ -91,7 +92,7 @@ func TestAppWithSkewedClock(t *testing.T) {
 	s := githubtest.New(t)
 	cfg := configOf(s)
 	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp()}
-	behind := githubtest.NewClock()
+	behind := forgetest.NewClock()
 	behind.Advance(-30 * time.Minute)
 	cfg.HTTP.Clock = behind
 	g := open(t, cfg)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
@@ -32,9 +33,9 @@ func TestInspect(t *testing.T) {
 		"archived":        {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.SetRepo(false, true, false) }, want: tracker.Fail, says: "is archived"},
 		"no issues":       {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.SetRepo(false, false, true) }, want: tracker.Fail, says: "has no issues"},
 		"label is absent": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.AddLabel("extra") }, want: tracker.OK},
-		"token ends soon": {access: githubtest.Access{Login: githubtest.Bot, Ends: githubtest.NewClock().Now().Add(48 * time.Hour)}, want: tracker.Warn, says: "token expiry: 2026-01-03"},
+		"token ends soon": {access: githubtest.Access{Login: githubtest.Bot, Ends: forgetest.NewClock().Now().Add(48 * time.Hour)}, want: tracker.Warn, says: "token expiry: 2026-01-03"},
 		"clock": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, c *forge.Config) {
-			ahead := githubtest.NewClock()
+			ahead := forgetest.NewClock()
 			ahead.Advance(time.Hour)
 			c.HTTP.Clock = ahead
 		}, want: tracker.Fail, says: "clock: is 1h0m0s ahead of the forge's"},

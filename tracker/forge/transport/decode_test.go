@@ -178,7 +178,7 @@ func TestTwice(t *testing.T) {
 			if got != c.want || g.requestCount() != 1+len(c.answers) {
 				t.Errorf("ends with %d after %d requests, want %d", got, g.requestCount()-1, c.want)
 			}
-			if waited := g.clock.total(); (len(c.answers) > 1) != (waited >= time.Second) {
+			if waited := g.clock.Slept(); (len(c.answers) > 1) != (waited >= time.Second) {
 				t.Errorf("waited %v", waited)
 			}
 		})

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // TestLimitsAreWaitedFor: requests, also writes, wait for a rate limit, and no longer than the forge says.
 func TestLimitsAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	start := newClock().Now()
+	start := forgetest.NewClock().Now()
 	reset := strconv.FormatInt(start.Add(90*time.Second).Unix(), 10)
 	for name, c := range map[string]struct {
 		status int
@@ -53,7 +54,7 @@ func TestLimitsAreWaitedFor(t *testing.T) {
 					t.Fatalf("%d, %v", status, err)
 				}
 			}
-			if got := g.clock.total(); got != c.want {
+			if got := g.clock.Slept(); got != c.want {
 				t.Errorf("waited %v, want %v", got, c.want)
 			}
 		})
@@ -66,8 +67,8 @@ func TestForbiddenIsNoLimit(t *testing.T) {
 		w.Header().Set("X-RateLimit-Remaining", "4999")
 		writeJSON(w, 403, `{"message":"Resource not accessible"}`)
 	})
-	if status, _, err := g.get("/x"); err != nil || status != 403 || g.requestCount() != 1 || g.clock.total() != 0 {
-		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.requestCount(), g.clock.total())
+	if status, _, err := g.get("/x"); err != nil || status != 403 || g.requestCount() != 1 || g.clock.Slept() != 0 {
+		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.requestCount(), g.clock.Slept())
 	}
 	if left := g.CallsLeft(); len(left) != 1 || left[""] != 4999 {
 		t.Errorf("left %v", left)
@@ -88,8 +89,8 @@ func TestLimitBeyondTheBound(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	if g.requestCount() != 1 || g.clock.total() != 0 {
-		t.Errorf("%d requests, waited %v", g.requestCount(), g.clock.total())
+	if g.requestCount() != 1 || g.clock.Slept() != 0 {
+		t.Errorf("%d requests, waited %v", g.requestCount(), g.clock.Slept())
 	}
 }
 
@@ -97,8 +98,8 @@ func TestLimitBeyondTheBound(t *testing.T) {
 func TestEndlessLimit(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 429, `{}`) })
-	if _, _, err := g.get("/x"); err == nil || g.clock.total() > 15*time.Minute || g.requestCount() > 6 {
-		t.Errorf("%v after %d requests and %v", err, g.requestCount(), g.clock.total())
+	if _, _, err := g.get("/x"); err == nil || g.clock.Slept() > 15*time.Minute || g.requestCount() > 6 {
+		t.Errorf("%v after %d requests and %v", err, g.requestCount(), g.clock.Slept())
 	}
 }
 
@@ -140,8 +141,8 @@ func TestLimitWithoutUsableTime(t *testing.T) {
 			if !ok || f.Action != Wait || !f.Until.After(g.clock.Now()) || f.Until.Sub(began) > longestWait+time.Minute {
 				t.Errorf("%v", err)
 			}
-			if g.requestCount() > 6 || g.clock.total() > time.Minute || g.requestCount() > 1 && g.clock.total() < time.Duration(g.requestCount()-1)*time.Second {
-				t.Errorf("%d requests in %v", g.requestCount(), g.clock.total())
+			if g.requestCount() > 6 || g.clock.Slept() > time.Minute || g.requestCount() > 1 && g.clock.Slept() < time.Duration(g.requestCount()-1)*time.Second {
+				t.Errorf("%d requests in %v", g.requestCount(), g.clock.Slept())
 			}
 		})
 	}
@@ -165,7 +166,7 @@ func FuzzLimitedUntil(f *testing.F) {
 	f.Add("7", "0", "1767225600")
 	f.Add("Wed, 21 Oct 2026 07:28:00 GMT", "", "")
 	f.Add("99999999999999999999", "0", "9223372036854775807")
-	now := newClock().Now()
+	now := forgetest.NewClock().Now()
 	f.Fuzz(func(t *testing.T, after, remaining, reset string) {
 		h := http.Header{"Retry-After": {after}, "X-Ratelimit-Remaining": {remaining}, "X-Ratelimit-Reset": {reset}}
 		until := limitedUntil(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h}, now, now)

@@ -9,58 +9,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// fakeClock advances only while a caller sleeps.
-type fakeClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	slept []time.Duration
-}
-
-func newClock() *fakeClock { return &fakeClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if d <= 0 {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-	c.slept = append(c.slept, d)
-	return nil
-}
-
-func (c *fakeClock) total() (d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.slept {
-		d += s
-	}
-	return d
-}
 
 // rig is a stack with a server. The test's handler gets the number of the request, from 1.
 type rig struct {
 	*Stack
 	t        *testing.T
-	clock    *fakeClock
+	clock    *forgetest.Clock
 	server   *httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
@@ -68,7 +30,7 @@ type rig struct {
 
 func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r *http.Request)) *rig {
 	t.Helper()
-	g := &rig{t: t, clock: newClock()}
+	g := &rig{t: t, clock: forgetest.NewClock()}
 	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))

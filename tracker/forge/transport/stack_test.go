@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 func TestTokenGoesHomeOnly(t *testing.T) {
@@ -205,7 +206,7 @@ func TestWritesAreSpaced(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := g.clock.total(); got != 4*time.Second {
+	if got := g.clock.Slept(); got != 4*time.Second {
 		t.Errorf("slept %v between five writes", got)
 	}
 	for range 3 {
@@ -213,7 +214,7 @@ func TestWritesAreSpaced(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := g.clock.total(); got != 4*time.Second {
+	if got := g.clock.Slept(); got != 4*time.Second {
 		t.Errorf("reads waited: %v", got)
 	}
 }
@@ -232,7 +233,7 @@ func TestAnswerTooLong(t *testing.T) {
 
 func TestSkew(t *testing.T) {
 	t.Parallel()
-	ahead := newClock()
+	ahead := forgetest.NewClock()
 	_ = ahead.Sleep(t.Context(), time.Hour)
 	g := newRig(t, Config{Clock: ahead}, func(_ int, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `{}`) })
 	if _, known := g.Skew(); known {
@@ -256,7 +257,7 @@ func TestCertificateAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(ca string) error {
-		s, err := New(Config{BaseURL: server.URL, CAFile: ca, Clock: newClock()})
+		s, err := New(Config{BaseURL: server.URL, CAFile: ca, Clock: forgetest.NewClock()})
 		if err != nil {
 			t.Fatal(err)
 		}

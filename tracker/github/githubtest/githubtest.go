@@ -29,7 +29,7 @@ const (
 type Server struct {
 	*forgetest.Server
 	t     testing.TB
-	clock *Clock
+	clock *forgetest.Clock
 	desc  *description
 
 	mu         sync.Mutex // guards everything below
@@ -72,7 +72,7 @@ func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
 		t:         t,
-		clock:     NewClock(),
+		clock:     forgetest.NewClock(),
 		desc:      describe(t),
 		users:     map[string]*User{},
 		tokens:    map[string]*Access{},
@@ -97,7 +97,7 @@ func New(t testing.TB) *Server {
 func (s *Server) BaseURL() string { return s.URL + "/api/v3/" }
 
 // Clock returns the server's clock, which a client may share.
-func (s *Server) Clock() *Clock { return s.clock }
+func (s *Server) Clock() *forgetest.Clock { return s.clock }
 
 // Grant adds a token.
 func (s *Server) Grant(token string, a Access) {
