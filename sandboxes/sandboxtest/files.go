@@ -2,7 +2,6 @@ package sandboxtest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"testing"
 
@@ -15,15 +14,7 @@ import (
 func FilesOfCommands(t *testing.T, p sandboxes.Provider) {
 	t.Helper()
 	dir := t.TempDir()
-	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "files-" + dir, Worktree: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
+	box := openBox(t.Context(), t, p, sandboxes.Spec{Run: "files-" + dir, Worktree: dir})
 	var out bytes.Buffer
 	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "ulimit -Sn; ulimit -Hn"}, Stdout: &out, Stderr: &out})
 	var own unix.Rlimit

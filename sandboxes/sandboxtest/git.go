@@ -2,7 +2,6 @@ package sandboxtest
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,17 +39,9 @@ func Git(t *testing.T, p sandboxes.Provider) {
 	}
 	git("-C", "private", "update-ref", "HEAD", base)
 
-	box, err := p.Open(t.Context(), sandboxes.Spec{
+	box := openBox(t.Context(), t, p, sandboxes.Spec{
 		Run: "git-" + dir, Worktree: filepath.Join(dir, "tree"), GitDir: filepath.Join(dir, "private"), Objects: []string{objects},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
 	var out bytes.Buffer
 	exit, err := box.Exec(t.Context(), sandboxes.Command{Stdout: &out, Stderr: &out, Argv: []string{"sh", "-ec", `
 		git config --global user.name a; git config --global user.email a@b

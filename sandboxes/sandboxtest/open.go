@@ -70,13 +70,9 @@ var openCases = map[string]func(*suite){
 		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("host\n"), 0o644); err != nil {
 			s.Fatal(err)
 		}
-		box, err := p.Open(s.boundedContext(), sandboxes.Spec{Run: runID(s.T), Worktree: dir, ReadOnly: true})
-		if err != nil {
-			s.Fatal(err)
-		}
-		defer closeNow(s.T, box)
+		box := openBox(s.boundedContext(), s.T, p, sandboxes.Spec{Run: runID(s.T), Worktree: dir, ReadOnly: true})
 		var out bytes.Buffer
-		_, err = box.Exec(s.boundedContext(), sandboxes.Command{
+		_, err := box.Exec(s.boundedContext(), sandboxes.Command{
 			Argv: []string{"sh", "-c", "cat file; (echo more >>file) 2>&- || echo kept; " +
 				"(echo new >new) 2>&- || echo none; rm -f file 2>&-"},
 			Stdout: &out,

@@ -113,17 +113,19 @@ func (s *suite) openSpec(spec sandboxes.Spec) *room {
 		r.pipe = filepath.Join(s.options.Shared, rand.Text())
 		spec.Env = append(spec.Env, "LIFELINE="+r.pipe)
 	}
-	box, err := s.provider(s.T).Open(s.boundedContext(), spec)
-	if err != nil {
-		s.Fatalf("Open: %v", err)
-	}
-	r.Sandbox = box
-	s.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(s.Context())); err != nil {
-			s.Errorf("Close at the end: %v", err)
-		}
-	})
+	r.Sandbox = openBox(s.boundedContext(), s.T, s.provider(s.T), spec)
 	return r
+}
+
+// openBox opens a sandbox that is closed when the test ends.
+func openBox(ctx context.Context, t *testing.T, p sandboxes.Provider, spec sandboxes.Spec) sandboxes.Sandbox {
+	t.Helper()
+	box, err := p.Open(ctx, spec)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { closeNow(t, box) })
+	return box
 }
 
 // runID returns an id that is unique on this machine.
