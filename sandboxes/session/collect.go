@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -79,7 +80,7 @@ func (s *Session) outputs(ctx context.Context) (files []File, missing []string, 
 		case errors.Is(err, fs.ErrNotExist):
 			continue // removed meanwhile
 		case err != nil:
-			f.Skipped = printable(err.Error())
+			f.Skipped = neutral.Line(err.Error())
 		}
 		room -= int64(len(f.Content))
 		files = append(files, f)

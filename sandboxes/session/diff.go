@@ -150,13 +150,3 @@ func (s *Session) diff(ctx context.Context) (Diff, error) {
 	}
 	return d, nil
 }
-
-// printable makes a line safe to show that may come from hostile files.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -109,11 +110,11 @@ func failureLine(message string) string {
 	for line := range strings.Lines(message) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
-			return printable(line)
+			return neutral.Line(line)
 		}
 		if line != "" {
 			last = line
 		}
 	}
-	return printable(last)
+	return neutral.Line(last)
 }

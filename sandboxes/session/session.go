@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -182,7 +183,7 @@ func (s *Session) Notices() []sandboxes.Notice {
 func (s *Session) notice(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := (sandboxes.Notice{Text: printable(fmt.Sprintf(format, args...))}); !slices.Contains(s.notices, n) {
+	if n := (sandboxes.Notice{Text: neutral.Line(fmt.Sprintf(format, args...))}); !slices.Contains(s.notices, n) {
 		s.notices = append(s.notices, n)
 	}
 }
