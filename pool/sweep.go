@@ -328,7 +328,7 @@ func (w *Worker) tellPeople(ctx context.Context, plan backlog.Plan) {
 	}
 	for _, s := range plan.Skipped {
 		if s.Skip.Code == journal.SkipDone {
-			note(s.Issue.Key, w.runner.CorrectDone(ctx, s.Issue, s.Skip))
+			note(s.Issue.Key, w.taker.CorrectDone(ctx, s.Issue, s.Skip, w.runner.Corrected))
 		}
 	}
 }

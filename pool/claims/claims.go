@@ -115,3 +115,17 @@ func (t *Taker) FinishReport(ctx context.Context, key string, claim *worktree.Cl
 	t.Emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
 	return true, nil
 }
+
+// CorrectDone corrects this clone's report of an earlier run, if it says that a sweep continues. by is the skip of an issue that
+// another clone has finished since, and corrected returns the new report.
+func (t *Taker) CorrectDone(ctx context.Context, issue tracker.Issue, by journal.Skip, corrected func(journal.Record, journal.Skip) string) error {
+	own, ok := tracker.As[tracker.Retracter](t.Run.Tracker)
+	if !ok || issue.Reported == nil || *issue.Reported == "" {
+		return nil
+	}
+	last, err := t.Find(ctx, *issue.Reported)
+	if err != nil || last == nil || last.Ended.IsZero() || last.ID >= by.Run || last.Verdict.Final || last.Verdict.Outcome == journal.Succeeded {
+		return err
+	}
+	return own.Retract(ctx, issue.Key, tracker.Report{Run: last.ID, Body: corrected(*last, by)}, tracker.Change{})
+}

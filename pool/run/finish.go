@@ -70,20 +70,11 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	}
 }
 
-// CorrectDone corrects this clone's report of an earlier run, if it says that a sweep continues. by is the skip of an issue that
-// another clone has finished since.
-func (r *Runner) CorrectDone(ctx context.Context, issue tracker.Issue, by journal.Skip) error {
-	own, ok := tracker.As[tracker.Retracter](r.c.Tracker)
-	if !ok || issue.Reported == nil || *issue.Reported == "" {
-		return nil
-	}
-	last, err := journal.Lookup(ctx, r.c.Store, r.c.Pool, *issue.Reported)
-	if err != nil || last == nil || last.Ended.IsZero() || last.ID >= by.Run || last.Verdict.Final || last.Verdict.Outcome == journal.Succeeded {
-		return err
-	}
-	in := r.reportInput(*last)
+// Corrected returns the report of a run whose issue another clone has finished since; by is its skip.
+func (r *Runner) Corrected(last journal.Record, by journal.Skip) string {
+	in := r.reportInput(last)
 	in.Done = by
-	return own.Retract(ctx, issue.Key, tracker.Report{Run: last.ID, Body: report.Final(in)}, tracker.Change{})
+	return report.Final(in)
 }
 
 // replyToThreads replies to the review threads that the run has answered. Only after an outage it is tried again.
