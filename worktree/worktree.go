@@ -46,6 +46,8 @@ var (
 	ErrDirty = merge.ErrDirty
 	// ErrBehind means that a merge has moved the branch, but not a checkout to which the user has switched it meanwhile.
 	ErrBehind = merge.ErrBehind
+	// ErrUndone means that a commit of the user's undoes a merge. It is an ErrBehind.
+	ErrUndone = merge.ErrUndone
 	// ErrUnfinished means that a merge, rebase or the like is unfinished in the user's checkout.
 	ErrUnfinished = operation.ErrUnfinished
 	// ErrFiltered means that git would run a filter, other than Git LFS, in a folder that an agent can write.

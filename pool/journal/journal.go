@@ -360,6 +360,8 @@ const (
 	FaultUnavailable FaultKind = "away"
 	// FaultLost means that the worktree is gone, so the stage cannot be repeated.
 	FaultLost FaultKind = "worktree-lost"
+	// FaultUndone means that a commit of a person has undone the merge.
+	FaultUndone FaultKind = "merge-undone"
 	// FaultDirty means that the kept worktree has uncommitted changes.
 	FaultDirty FaultKind = "dirty"
 )

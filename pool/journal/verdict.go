@@ -112,6 +112,7 @@ const (
 	ReasonPolicy       ReasonCode = "policy"         // Detail: the violation of the policy
 	ReasonConflict     ReasonCode = "conflict"       // Detail: git's message
 	ReasonPublish      ReasonCode = "publish-failed" // Detail: why
+	ReasonUndone       ReasonCode = "merge-undone"   // Detail: the commit of a person that undoes the merge
 	ReasonWorktreeLost ReasonCode = "worktree-lost"  // ralph died before it published, and the worktree is gone
 	ReasonExit         ReasonCode = "exit-status"    // Detail: the command's exit status
 )

@@ -68,6 +68,12 @@ func next(in Input, r journal.Record) string {
 	switch {
 	case in.Done.Code != "":
 		return "nothing here: " + tracker.QuoteLine(Skip(in.Done), line) + "."
+	case v.Reason.Code == journal.ReasonUndone:
+		closing := ""
+		if in.Steps.Local {
+			closing = with(in.Steps.Hints.Close, r.Key)
+		}
+		return "bring back what is missing, if you want it; then close the issue" + closing + "."
 	case in.Unfit.Code != "" && !stays: // no sweep continues by itself
 		return "nothing" + revive(in.Unfit) + "."
 	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // whoever stopped it may still remove the label

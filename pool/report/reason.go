@@ -33,6 +33,7 @@ func reasons() map[journal.ReasonCode]string {
 		journal.ReasonReview:       "the reviewer did not accept the commits: {detail}",
 		journal.ReasonUnreviewed:   "the commits were not reviewed: {detail}",
 		journal.ReasonPublish:      "publish: {detail}",
+		journal.ReasonUndone:       "the merge is undone: {detail}",
 		journal.ReasonWorktreeLost: "the run was cut off before it had published, and its worktree is gone; the commits are on the branch",
 		journal.ReasonExit:         "the command ended with status {detail}",
 	}

@@ -84,7 +84,7 @@ func Final(in Input) string {
 	fmt.Fprintf(&b, "**ralph: %s**", v.Outcome)
 	if why := Reason(v.Reason); why != "" {
 		limit := line
-		if v.Reason.Code == journal.ReasonPublish || cannotRun(r) { // such reasons are long, and nothing else helps
+		if v.Reason.Code == journal.ReasonPublish || v.Reason.Code == journal.ReasonUndone || cannotRun(r) { // such reasons are long, and nothing else helps
 			limit = words
 		}
 		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(why, limit))

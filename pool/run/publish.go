@@ -160,6 +160,9 @@ func (x *execution) handlePublishError(ctx context.Context, s journal.State, err
 		return s, nil
 	case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
 		return x.warn(s, fmt.Errorf("publish: %w", err)), nil // the outcome does not depend on the draft
+	case errors.Is(err, worktree.ErrUndone):
+		s.Facts.Publish = &journal.Fault{Kind: journal.FaultUndone, Text: err.Error()}
+		return s, nil
 	case errors.Is(err, worktree.ErrFiltered):
 		s.Facts.Policy = []string{err.Error()}
 		return s, nil
@@ -235,7 +238,7 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 	title, _ := tracker.Clean(x.run.Title)
 	message := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", x.run.Branch, title), ": ")
 	into, err := x.c.Repo.Merge(ctx, x.base, s.Tip, message)
-	if errors.Is(err, worktree.ErrBehind) {
+	if errors.Is(err, worktree.ErrBehind) && !errors.Is(err, worktree.ErrUndone) {
 		*s = x.warn(*s, err)
 	} else if err != nil {
 		return err

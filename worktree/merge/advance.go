@@ -200,7 +200,7 @@ func (r Repo) follow(ctx context.Context, m move, tip string) error {
 	return r.findUndone(ctx, m)
 }
 
-// findUndone fails with ErrBehind if a commit of the user's on top of the move has files as they were before: it was made in a
+// findUndone fails with ErrUndone if a commit of the user's on top of the move has files as they were before: it was made in a
 // checkout that has got the branch just before ralph could bring it forward.
 func (r Repo) findUndone(ctx context.Context, m move) error {
 	refs, err := r.Git.Refs(ctx, m.ref)
@@ -225,8 +225,8 @@ func (r Repo) findUndone(ctx context.Context, m move) error {
 	if len(undone) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w in time: the commit %s on top of it undoes the merge in %d of its %d files, such as %s; to see what is missing: git -C %s diff %s %s",
-		ErrBehind, git.Short(top), len(undone), len(ours), git.Printable(undone[0].path), git.Quote(r.Top), git.Short(top), git.Short(m.new))
+	return fmt.Errorf("%w in time: the commit %s on top of it %w in %d of its %d files, such as %s; to see what is missing: git -C %s diff %s %s",
+		ErrBehind, git.Short(top), ErrUndone, len(undone), len(ours), git.Printable(undone[0].path), git.Quote(r.Top), git.Short(top), git.Short(m.new))
 }
 
 // traces describes what git changes last in checkouts when it switches branches.

@@ -29,6 +29,8 @@ var (
 	// ErrBehind means that the branch was moved, and that a checkout to which the user has switched it meanwhile was not: a
 	// commit there would undo the merge.
 	ErrBehind = errors.New("its checkout was not updated")
+	// ErrUndone means that the branch was moved, and that a commit of the user's on top of it undoes the merge. It is an ErrBehind.
+	ErrUndone = errors.New("undoes the merge")
 )
 
 // errLeft means that the branch is not checked out any more where it was.

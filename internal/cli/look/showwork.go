@@ -251,6 +251,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	case why.Code == journal.ReasonPolicy: // its detail names files of the agent, so no command fits
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
 			"ralph retry --fresh "+s.Key+"  # if not; say in the issue what not to touch")
+	case why.Code == journal.ReasonUndone:
+		return append(next, "ralph close "+s.Key+"  # once nothing is missing")
 	case why.Code == journal.ReasonPublish && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
 	case why.Code == journal.ReasonConflict && s.Verdict.Final && b.Name != "": // until then, the next attempt may solve it

@@ -37,7 +37,8 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonConflict && f.Hopeless
+		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonConflict && f.Hopeless ||
+			v.Reason.Code == journal.ReasonUndone
 		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
 		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
 		if !v.Final {
@@ -77,8 +78,11 @@ func outcome(f journal.Facts) journal.Verdict {
 	}
 	v := workVerdict(f)
 	if f.Publish != nil && v.Outcome == journal.Succeeded {
-		if f.Publish.Kind == journal.FaultLost {
+		switch f.Publish.Kind {
+		case journal.FaultLost:
 			return verdict(journal.Interrupted, journal.ReasonWorktreeLost, f.Publish.Text)
+		case journal.FaultUndone:
+			return verdict(journal.Failed, journal.ReasonUndone, f.Publish.Text)
 		}
 		return verdict(journal.Failed, journal.ReasonPublish, f.Publish.Text)
 	}

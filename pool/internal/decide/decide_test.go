@@ -27,7 +27,7 @@ var (
 	stops = []journal.Stop{
 		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopMoved, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
 	}
-	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultUnavailable}
+	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultUndone, journal.FaultUnavailable}
 )
 
 // If another machine has reported the outcome of a dead run, that is the outcome.
@@ -282,6 +282,10 @@ func decideCases() []decideCase {
 		{
 			"worktree lost before publication", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultLost, Text: "x"}},
 			want(journal.Interrupted, journal.ReasonWorktreeLost, "x"),
+		},
+		{
+			"a person has undone the merge", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultUndone, Text: "x"}},
+			final(want(journal.Failed, journal.ReasonUndone, "x")),
 		},
 		{
 			"the draft of a failed gate cannot be shown", journal.Facts{End: loop.EndMaxIterations, EndDetail: "d", Commits: 1, GateRan: true, Gate: red, Publish: &journal.Fault{Text: "x"}},
