@@ -11,8 +11,24 @@ import (
 // CatchSignals makes this process survive every signal that can be caught. An init process calls it, so that no command
 // inside can end the sandbox with a signal.
 func CatchSignals() {
-	signal.Notify(make(chan os.Signal, 1))
+	caught := make(chan struct{})
+	go func() { // each signal waits for another thread, and much longer on a locked one, such as that of package initialization
+		signal.Notify(make(chan os.Signal, 1), deadlySignals()...)
+		close(caught)
+	}()
+	<-caught
 	ignoreUncaught()
+}
+
+// deadlySignals returns the signals that end or stop a Go program that has not asked for them. Go catches all others, and does
+// nothing, as the documentation of os/signal says.
+func deadlySignals() []os.Signal {
+	return []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGTERM,
+		unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSTKFLT, unix.SIGSYS,
+		unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
+		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT,
+	}
 }
 
 // sigaction is the kernel's struct of that name.
