@@ -21,7 +21,7 @@ type Process struct {
 var registered = map[string]bool{} //nolint:gochecknoglobals // written during initialization only
 
 // Register adds a role. If it is the role of this process, Register runs it and exits: the program's other packages, hundreds
-// of them, are not initialised, which takes longer than opening a sandbox. Go initializes a package as soon as what it imports
+// of them, are not initialised, which takes longer than opening a sandbox. Go initialises a package as soon as what it imports
 // is, in the order of the import paths, so a package with a role should import little. Register panics if the role exists,
 // which is a programming error.
 func Register(role string, run func(Process) (status int)) {
