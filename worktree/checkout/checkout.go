@@ -59,6 +59,9 @@ func (e *HeldError) Unwrap() error {
 
 // List lists the checkouts of the repository, the main one first.
 func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
+	if only, ok := single(ctx, g); ok {
+		return []Checkout{only}, nil
+	}
 	out, err := g.Output(ctx, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("list worktrees: %w", err)
@@ -83,6 +86,16 @@ func List(ctx context.Context, g git.Runner) ([]Checkout, error) {
 		}
 	}
 	return all, nil
+}
+
+// single returns the main checkout of a repository without linked worktrees, as git's list has it. Usually it starts no process.
+func single(ctx context.Context, g git.Runner) (c Checkout, ok bool) {
+	linked, err := os.ReadDir(filepath.Join(g.Common(), "worktrees"))
+	if len(linked) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) || filepath.Base(g.Common()) != ".git" {
+		return Checkout{}, false
+	}
+	c, err = Checkout{Dir: filepath.Dir(g.Common()), GitDir: g.Common()}.Now(ctx, g)
+	return c, err == nil
 }
 
 // Now reads again which branches the checkout has. Its git directory has to be known.
