@@ -80,6 +80,55 @@ func wrapLog(s string, n int) []string {
 	return lines
 }
 
+// Hang wraps a line that begins at column used. It breaks at blanks only, and between Chinese or Japanese characters; further lines are
+// indented. A word that does not fit beside the indentation begins at the left, and stays whole.
+func Hang(line string, used, indent, columns int) string {
+	var out strings.Builder
+	for line != "" {
+		gap := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		word := line[len(gap):]
+		word = word[:wordEnd(word)]
+		line = line[len(gap)+len(word):]
+		blanks := width(gap)
+		for i := range len(gap) {
+			if gap[i] == '\t' {
+				blanks += 8 - (used+blanks)%8
+			}
+		}
+		n := width(word)
+		if used+blanks+n <= columns {
+			out.WriteString(gap + word)
+			used += blanks + n
+			continue
+		}
+		if used > 0 {
+			out.WriteString("\n")
+		}
+		if indent+n > columns {
+			out.WriteString(word)
+			used = columns // the next word begins a new line as well
+			continue
+		}
+		out.WriteString(strings.Repeat(" ", indent) + word)
+		used = indent + n
+	}
+	return strings.TrimRight(out.String(), " \t")
+}
+
+// wordEnd returns the length of the text's first part that may not be broken.
+func wordEnd(text string) int {
+	unspaced := func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+	last := false
+	for i, r := range text {
+		now := unspaced(r)
+		if r == ' ' || r == '\t' || last && now {
+			return i
+		}
+		last = now
+	}
+	return len(text)
+}
+
 // elapsed formats a duration in at most six characters.
 func elapsed(d time.Duration) string {
 	d = report.Rounded(max(d.Round(time.Second), 0))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,6 +56,9 @@ func runLogs(ctx context.Context, a *compose.App, p *compose.Parts, key string, 
 	}
 	return nil
 }
+
+// logIndent is the column of a log entry's text, and of its further lines.
+const logIndent = 22
 
 // logPoll is the interval at which a followed log is read.
 const logPoll = 200 * time.Millisecond
@@ -138,12 +140,8 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 		e.Check.Tail = ""
 	}
 	said, ended := LogText(e)
-	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), indent(said))
+	at := e.Time.Local().Format(time.TimeOnly)
+	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, at), a.UI.Hang(said, len(at)+2, logIndent))
 	out.begin(e)
 	return ended, nil
-}
-
-// indent aligns the further lines of a log entry with its first one.
-func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n                      ")
 }

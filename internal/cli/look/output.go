@@ -74,7 +74,7 @@ func (o *output) end() (said bool) {
 
 func (o *output) print(text []byte) {
 	if shown := strings.TrimRight(screen.Clean(string(text)), " \n"); shown != "" {
-		o.ui.Printf("%s\n", indent("\n" + shown)[1:])
+		o.ui.Printf("%s\n", o.ui.Hang("\n"+shown, 0, logIndent)[1:])
 		o.said = true
 	}
 }

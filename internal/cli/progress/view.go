@@ -212,8 +212,9 @@ func (v *View) Told(reason string) string { return v.told[reason] }
 // Line prints one event; more goes onto lines below.
 func (v *View) Line(e journal.Event, what, text string, more ...string) {
 	line := fmt.Sprintf("%s  %s  %s", v.UI.PaintErr(screen.Bold, screen.CleanLine(v.Name(e.Key))), what, screen.CleanLine(text))
+	line = v.UI.HangErr(line, len(screen.Below))
 	for _, m := range more {
-		line += "\n" + screen.Below + screen.CleanLine(m)
+		line += "\n" + v.UI.HangErr(screen.Below+screen.CleanLine(m), len(screen.Below))
 	}
 	v.UI.Note("%s", line)
 }

@@ -29,6 +29,7 @@ import (
 type Printer struct {
 	Out, Err *Writer // Out for results, Err for everything else
 	stdout   io.Writer
+	stderr   io.Writer
 	env      []string // "K=V"
 	Terminal bool     // standard error is a terminal
 	color    bool     // on standard output
@@ -42,7 +43,7 @@ type Printer struct {
 
 // New returns a Printer for these streams. env tells what the terminal can show.
 func New(stdout, stderr io.Writer, env []string) *Printer {
-	p := &Printer{Out: newWriter(stdout), Err: newWriter(stderr), stdout: stdout, env: env, Terminal: IsTerminal(stderr)}
+	p := &Printer{Out: newWriter(stdout), Err: newWriter(stderr), stdout: stdout, stderr: stderr, env: env, Terminal: IsTerminal(stderr)}
 	p.Configure("auto", false, false)
 	return p
 }
@@ -74,8 +75,10 @@ func (p *Printer) HelpWidth() int {
 }
 
 // Width is the width of standard output in characters, or 0 if it is not a terminal.
-func (p *Printer) Width() int {
-	f, ok := p.stdout.(*os.File)
+func (p *Printer) Width() int { return columns(p.stdout) }
+
+func columns(stream any) int {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return 0
 	}

@@ -3,6 +3,8 @@ package screen
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/tui"
 )
 
 // Wrap wraps text at width. Consecutive lines form one paragraph; an indented line is a paragraph of its own.
@@ -41,6 +43,38 @@ func (p *Printer) Wrapped(line string, indent int) string {
 		return line
 	}
 	return WrapLine(line, indent, p.Width())
+}
+
+// Hang prepares text for standard output: all lines but the first are indented. The first one begins at column used. On a terminal it
+// wraps lines that are too long, without changing their words.
+func (p *Printer) Hang(text string, used, indent int) string {
+	return hang(text, used, indent, p.Width())
+}
+
+// HangErr wraps a line for standard error, if that is a terminal. It does not break text between backquotes, so that a command can be
+// copied.
+func (p *Printer) HangErr(line string, indent int) string {
+	if !p.Terminal {
+		return line
+	}
+	return strings.ReplaceAll(hang(quoted(line), 0, indent, columns(p.stderr)), joint, " ")
+}
+
+func hang(text string, used, indent, width int) string {
+	if width > 0 {
+		indent = min(indent, width/3)
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range lines {
+		if i > 0 {
+			line, used = strings.Repeat(" ", indent)+line, 0
+		}
+		if width > 0 {
+			line = tui.Hang(line, used, indent, width)
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
 }
 
 // WrapLine wraps a line between words and indents the further lines. It keeps the blanks at the beginning of the line, up to the
