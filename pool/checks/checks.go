@@ -2,8 +2,8 @@
 // whether they pass with these files as on the base, and whether a test that must fail still fails. It is a part of package pool,
 // and not for other programs.
 //
-// It collects facts for [decide.Verdict] and decides nothing itself. It uses only clean checkouts in new sandboxes, and writes
-// only git objects: the host never writes into a checkout of an agent's commit.
+// It collects facts for package pool/internal/decide. It uses only clean checkouts in new sandboxes, and writes only git objects:
+// the host never writes into a checkout of an agent's commit.
 package checks
 
 import (

@@ -192,7 +192,7 @@ type State struct {
 	Proof         Proof    `json:"proof,omitzero"`      // proof of the tip, if any
 
 	Facts    Facts              `json:"facts"`
-	Verdict  Verdict            `json:"verdict"` // of decide.Verdict, from StageVerify on
+	Verdict  Verdict            `json:"verdict"` // of pool/internal/decide, from StageVerify on
 	Warnings []sandboxes.Notice `json:"warnings,omitempty"`
 
 	Shown      bool   `json:"shown,omitempty"`      // the issue shows that the run is in progress
