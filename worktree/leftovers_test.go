@@ -265,6 +265,26 @@ func TestEmptyFoldersOfEndedProcesses(t *testing.T) {
 	}
 }
 
+// Only a sweep removes empty folders of another machine's ended processes: whoever just looks for leftovers changes nothing.
+func TestLookingRemovesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other := f.repo.self
+	other.Host = "other"
+	dir := traces.TempDir(f.state, other)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.age(dir)
+	exists := func() bool { _, err := os.Stat(dir); return err == nil }
+	if got := append(f.leftovers(true), fmt.Sprint(f.repo.TempLeftovers())); len(got) != 1 || got[0] != "[]" || !exists() {
+		t.Errorf("found %q; the folder exists: %v", got, exists())
+	}
+	if got := f.leftovers(false); len(got) != 0 || exists() {
+		t.Errorf("a sweep found %q; the folder exists: %v", got, exists())
+	}
+}
+
 // Recently used files of a process on another machine stay, and so does this process's own folder, which others judge by
 // its age.
 func TestTemporaryFilesInUse(t *testing.T) {

@@ -39,29 +39,11 @@ func MakeTempDir(state string, p claim.Process) (string, error) {
 // TempFolders lists temporary files of dead processes. It also updates the time of its own folder, which tells other
 // machines that this process is alive.
 func (s Scope) TempFolders() (all []leftover.Leftover) {
-	root := filepath.Join(s.State, "tmp")
 	own, now := TempDir(s.State, s.Self), time.Now()
 	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is missing
-	addUnlessEmpty := func(path string) {
-		if os.Remove(path) != nil { // not empty, as most are
+	for _, path := range s.deadTempDirs() {
+		if len(entryNames(path)) > 0 {
 			all = append(all, leftover.Leftover{Kind: leftover.Temp, Where: path, Safe: true, Remove: removeFunc(path)})
-		}
-	}
-	for _, host := range entryNames(root) {
-		for _, name := range entryNames(filepath.Join(root, host)) {
-			path := filepath.Join(root, host, name)
-			pid, started, _ := strings.Cut(name, ".")
-			switch n, err := strconv.Atoi(pid); {
-			case host != s.Self.Host:
-				if isUnused(path) {
-					addUnlessEmpty(path)
-				}
-			case err != nil || !proc.Alive(n, started):
-				addUnlessEmpty(path)
-			}
-		}
-		if dir := filepath.Join(root, host); host != s.Self.Host && isOldTemp(dir) {
-			_ = os.Remove(dir) // fails unless it is empty
 		}
 	}
 	for _, path := range incoming.Left(filepath.Join(s.Common, "objects")) {
@@ -70,6 +52,35 @@ func (s Scope) TempFolders() (all []leftover.Leftover) {
 		}
 	}
 	return all
+}
+
+// deadTempDirs returns the folders of dead processes.
+func (s Scope) deadTempDirs() (dirs []string) {
+	root := filepath.Join(s.State, "tmp")
+	for _, host := range entryNames(root) {
+		for _, name := range entryNames(filepath.Join(root, host)) {
+			path := filepath.Join(root, host, name)
+			pid, started, _ := strings.Cut(name, ".")
+			n, err := strconv.Atoi(pid)
+			if host == s.Self.Host && (err != nil || !proc.Alive(n, started)) || host != s.Self.Host && isUnused(path) {
+				dirs = append(dirs, path)
+			}
+		}
+	}
+	return dirs
+}
+
+// removeEmptyTemp removes the empty folders of dead processes, as most are, and those of machines that have none left.
+func (s Scope) removeEmptyTemp() {
+	for _, path := range s.deadTempDirs() {
+		_ = os.Remove(path) // fails unless it is empty
+	}
+	root := filepath.Join(s.State, "tmp")
+	for _, host := range entryNames(root) {
+		if dir := filepath.Join(root, host); host != s.Self.Host && isOldTemp(dir) {
+			_ = os.Remove(dir) // fails unless it is empty
+		}
+	}
 }
 
 // isUnused reports whether neither the folder of a process nor anything in it has changed for tempAge.

@@ -61,6 +61,7 @@ func (s Scope) Find(ctx context.Context, thorough bool) ([]leftover.Leftover, er
 	if thorough {
 		all = append(all, s.removedFolders()...)
 	} else {
+		s.removeEmptyTemp()
 		s.Bin.Empty() // in the background: no sweep waits for a deletion
 	}
 	return all, errors.Join(err, errEntries, errHolds)
