@@ -124,7 +124,7 @@ func TestLeftovers(t *testing.T) {
 			return leftover.Temp, dir
 		}},
 		"a killed fetch": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
-			used, remove, err := incoming.Folder(filepath.Join(f.dir, ".git/objects"))
+			used, remove, err := incoming.Folder(f.Context(), filepath.Join(f.dir, ".git/objects"))
 			if err != nil {
 				f.Fatal(err)
 			}

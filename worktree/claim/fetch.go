@@ -20,7 +20,7 @@ const (
 // fetch fetches claims of the remote, adds them to known and stores them here. Anybody with push access can attach files of
 // any size to a claim. So the fetched objects stay in a separate folder, and only the commits of claims are kept.
 func (c remoteRefs) fetch(ctx context.Context, known map[string]string, bytesLeft *int64, commits ...string) error {
-	dir, remove, err := incoming.Folder(c.objects.Dir)
+	dir, remove, err := incoming.Folder(ctx, c.objects.Dir)
 	if err != nil {
 		return err
 	}

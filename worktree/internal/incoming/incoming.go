@@ -32,7 +32,7 @@ const (
 // more than maxBytes bytes (0: no limit), and with [*disk.ShortError].
 func Fetch(ctx context.Context, g git.Runner, remote string, maxBytes int64, what ...string) error {
 	objects := filepath.Join(g.Common(), "objects")
-	dir, remove, err := Folder(objects)
+	dir, remove, err := Folder(ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -50,20 +50,32 @@ func Fetch(ctx context.Context, g git.Runner, remote string, maxBytes int64, wha
 const prefix = "tmp_objdir-incoming-ralph-"
 
 // Folder makes a folder for fetched objects inside an objects folder. It is locked while it is in use; see [Left].
-func Folder(objects string) (dir string, remove func(), err error) {
+func Folder(ctx context.Context, objects string) (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp(objects, prefix); err != nil {
 		return "", nil, fmt.Errorf("fetch: %w", err)
 	}
-	f, err := os.Open(dir)
+	f, err := hold(ctx, dir)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return "", nil, fmt.Errorf("fetch: %w", err)
 	}
-	_, _ = filelock.Try(f) // where it does not work, Left does not list the folder, and git gc removes it
 	return dir, func() {
 		_ = os.RemoveAll(dir)
 		_ = f.Close()
 	}, nil
+}
+
+// hold locks a folder. It waits, because Left of another process may lock it for a moment. Where locks do not work, Left does not list
+// the folder, and git gc removes it.
+func hold(ctx context.Context, dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Wait(ctx, f); err != nil && ctx.Err() != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Left lists the folders that nobody uses, because their process was killed, or is just about to lock them.

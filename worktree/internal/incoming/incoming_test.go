@@ -1,6 +1,7 @@
 package incoming
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/internal/gittest"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -124,6 +126,39 @@ func TestFetch(t *testing.T) {
 				s.run(s.dir, "cat-file", "-p", commit+":0")
 			}
 		})
+	}
+}
+
+// Whoever looks for leftovers locks a new folder for a moment. The folder is locked all the same.
+func TestFolderIsLocked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	other, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if locked, err := filelock.Try(other); !locked {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := hold(ended, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("held by another: %v", err)
+	}
+	_ = other.Close()
+	f, err := hold(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	again, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if locked, err := filelock.Try(again); locked || err != nil {
+		t.Errorf("not locked: %v", err)
 	}
 }
 
