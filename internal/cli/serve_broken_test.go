@@ -16,6 +16,7 @@ import (
 )
 
 // People are notified of projects that cannot be opened when the service starts: values without consent, no agent, no repository.
+// They are notified as well of a list of projects that is refused later.
 func TestServeNotifiesOfProjectsBrokenAtItsStart(t *testing.T) {
 	t.Parallel()
 	told := make(chan notify.Message, 10)
@@ -53,6 +54,17 @@ func TestServeNotifiesOfProjectsBrokenAtItsStart(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("nobody was told of %v\n%s", open, errs.until(t, ""))
 		}
+	}
+	if err := os.WriteFile(file, []byte(list+"poll: tens\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-told:
+		if !strings.HasPrefix(got.Text, "the service: configuration refused; the last good one stays: ") || !strings.Contains(got.Text, "poll") {
+			t.Errorf("%+v", got)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("nobody was told of the list\n%s", errs.until(t, ""))
 	}
 	close(interrupt)
 	if got := <-status; got != 0 || len(told) > 0 {

@@ -290,14 +290,14 @@ func shortened(s string, limit int) string {
 
 // Problem sends a message about why the backlog is not worked. It ignores a reason equal to the previous one. An empty
 // reason means that the backlog is worked again. It waits only for the disk.
-func (n *Notifier) Problem(line string) { n.problem(" is not worked: ", line) }
+func (n *Notifier) Problem(line string) { n.problem("the backlog", " is not worked: ", line) }
 
-// Refused sends a message about why the latest configuration is not used, like Problem.
+// Refused sends a message about why the latest configuration is not used, like Problem. Without a project it is that of the service.
 func (n *Notifier) Refused(line string) {
-	n.problem(": configuration refused; the last good one stays: ", line)
+	n.problem("the service", ": configuration refused; the last good one stays: ", line)
 }
 
-func (n *Notifier) problem(kind, line string) {
+func (n *Notifier) problem(about, kind, line string) {
 	n.mu.Lock()
 	known := n.last[kind] == line
 	n.last[kind] = line
@@ -306,7 +306,7 @@ func (n *Notifier) problem(kind, line string) {
 		return
 	}
 	line = n.text(line)
-	text := cmp.Or(n.c.Project, "the backlog") + kind + shortened(line, 400)
+	text := cmp.Or(n.c.Project, about) + kind + shortened(line, 400)
 	n.enqueue(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }
 

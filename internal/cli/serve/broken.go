@@ -13,14 +13,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// alarm notifies people of one problem of a project that is not open.
+// alarm notifies people of one problem of a project that is not open, or of the list of projects.
 type alarm struct {
 	line     string
 	notifier *notify.Notifier
 }
 
-// raise notifies people, once, that a project cannot be opened. The notification is sent again until it is accepted, or until
-// the project is open: then the project's own notifier sends it.
+// listAlarm is the key of the alarm about the list of projects.
+const listAlarm = ""
+
+// raise notifies people, once, that a project cannot be opened, or that the list of projects is refused. The notification is sent
+// again until it is accepted, or until the problem is over: then the project's own notifier sends it, or that of the next alarm.
 func (s *serving) raise(ctx context.Context, a *compose.App, name, line string) {
 	s.mu.Lock()
 	known := s.alarms[name].line == line
@@ -34,7 +37,11 @@ func (s *serving) raise(ctx context.Context, a *compose.App, name, line string) 
 		s.log.Warn("notification not sent", "project", name, "error", err)
 		return
 	}
-	people.Problem(line)
+	if name == listAlarm {
+		people.Refused(line)
+	} else {
+		people.Problem(line)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alarms[name] = alarm{line, people}

@@ -36,11 +36,14 @@ func (s *serving) watch(hangup <-chan struct{}) {
 func (s *serving) reload() {
 	list, total, err := s.projects()
 	if err != nil {
-		s.service.Refuse(service.OneLine(err))
-		s.log.Error("configuration refused; the last good one stays", "error", service.OneLine(err))
+		line := service.OneLine(err)
+		s.service.Refuse(line)
+		s.log.Error("configuration refused; the last good one stays", "error", line)
+		s.raise(s.cmd.Context(), s.App, listAlarm, line)
 		return
 	}
 	s.service.Refuse("")
+	s.calm(listAlarm)
 	names, was := s.names, s.total
 	s.apply(list, total)
 	attrs := []any{"projects", len(list)}

@@ -105,7 +105,7 @@ type serving struct {
 
 	mu     sync.Mutex
 	views  map[string]*progress.View // guarded by mu; by project
-	alarms map[string]alarm          // guarded by mu; by project that cannot be opened
+	alarms map[string]alarm          // guarded by mu; by project that cannot be opened, or listAlarm
 }
 
 // orProjects adds the user's file of projects to the hint of an error outside of a repository.
