@@ -58,6 +58,9 @@ func (t *Tree) Import(ctx context.Context, in Inside) (result Import, err error)
 		if s.Detached {
 			return errDetached
 		}
+		if _, err := os.Lstat(t.repo.records.Path(t.name)); errors.Is(err, fs.ErrNotExist) {
+			return errors.New("the worktree was removed")
+		}
 		result, err = t.importWork(ctx, in)
 		return err
 	})

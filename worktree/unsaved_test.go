@@ -56,8 +56,6 @@ func TestBranchesPlaceSavedWork(t *testing.T) {
 	}
 	one := func() Branch {
 		t.Helper()
-		f.imported(tree)
-		f.remove(tree)
 		all, err := f.repo.Branches(t.Context(), f.base())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v, %v", all, err)
@@ -66,6 +64,8 @@ func TestBranchesPlaceSavedWork(t *testing.T) {
 	}
 	f.sh(tree.Dir(), "git", "clean", "-qf")
 	f.commit(tree.Dir(), "b.txt", "b\n", "work")
+	f.imported(tree)
+	f.remove(tree)
 	if b := one(); b.Name != "" || b.ContainedIn != "theirs" || !b.Stale || b.WIP == "" {
 		t.Errorf("%+v", b)
 	}
@@ -73,6 +73,8 @@ func TestBranchesPlaceSavedWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.write(tree.Dir(), "after.txt", "x\n")
+	f.imported(tree)
+	f.remove(tree)
 	if b := one(); b.Stale || b.WIP == "" {
 		t.Errorf("%+v", b)
 	}

@@ -158,6 +158,9 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 // Pipe runs a command with stdin and stdout. When ctx or the time limit ends, it asks git to end instead of killing it at
 // once: a killed git leaves lock files behind.
 func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
+	if g.env == nil {
+		return errors.New("the repository is not open; open it first")
+	}
 	limit := cmp.Or(g.timeout, commandTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s", limit))
 	defer cancel()

@@ -82,6 +82,9 @@ func Namespace(name string) string {
 // it. It refuses a folder that belongs to another repository: the two would end each other's runs. It refuses a folder
 // in the checkout with ErrInCheckout, unless git ignores it.
 func Open(ctx context.Context, dir string, p git.Location, folders ...string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("state folder %q is relative; give an absolute path", dir)
+	}
 	dir, err := place(ctx, dir, p)
 	if err != nil {
 		return "", err
