@@ -25,6 +25,7 @@ const (
 	ProcessLimit   Cause = "process-limit"   // processes were killed or refused at the process limit
 	NotAllowed     Cause = "not-allowed"     // no rule allows Host and Port
 	AddressRefused Cause = "address-refused" // Host resolves to an address that only a rule for private addresses allows
+	ModelRefused   Cause = "model-refused"   // a model was refused that the user can allow
 )
 
 // Noticef formats a notice with a zero Subject.

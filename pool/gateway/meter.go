@@ -28,21 +28,21 @@ type Meter struct {
 	changed chan struct{}
 
 	mu       sync.Mutex
-	budget   loop.Budget          // guarded by mu
-	used     agents.Usage         // guarded by mu
-	unseen   agents.Usage         // guarded by mu; the part of used that only an agent reports
-	passed   loop.MeteredRequests // guarded by mu; since the last call of Limit
-	served   bool                 // guarded by mu; since then the service has given an answer and not only refusals
-	open     int                  // guarded by mu; requests that have not ended
-	reserved agents.Usage         // guarded by mu; the most that they may use
-	ended    chan struct{}        // guarded by mu; closed when one of them ends
-	model    string               // guarded by mu; model of the last answer
-	tier     string               // guarded by mu; its service tier
-	admitted int                  // guarded by mu; number of requests so far
-	refusals []refused            // guarded by mu; since the last call of Limit
-	mains    map[mainOf]string    // guarded by mu; models
-	notices  []sandboxes.Notice   // guarded by mu
-	tell     func(text string)    // guarded by mu; may be nil
+	budget   loop.Budget            // guarded by mu
+	used     agents.Usage           // guarded by mu
+	unseen   agents.Usage           // guarded by mu; the part of used that only an agent reports
+	passed   loop.MeteredRequests   // guarded by mu; since the last call of Limit
+	served   bool                   // guarded by mu; since then the service has given an answer and not only refusals
+	open     int                    // guarded by mu; requests that have not ended
+	reserved agents.Usage           // guarded by mu; the most that they may use
+	ended    chan struct{}          // guarded by mu; closed when one of them ends
+	model    string                 // guarded by mu; model of the last answer
+	tier     string                 // guarded by mu; its service tier
+	admitted int                    // guarded by mu; number of requests so far
+	refusals []refused              // guarded by mu; since the last call of Limit
+	mains    map[mainOf]string      // guarded by mu; models
+	notices  []sandboxes.Notice     // guarded by mu
+	tell     func(sandboxes.Notice) // guarded by mu; may be nil
 }
 
 // NewMeter makes the meter of a run, with nothing counted. It uses prices and account of the network.
@@ -266,7 +266,7 @@ func (m *Meter) cost(from *caller, model string, used agents.Usage, terms ledger
 	} else {
 		price = m.dearest(from)
 	}
-	m.note(fmt.Sprintf("the price of %s is not known, so the cost budget counts that of %s", what, like))
+	m.note(sandboxes.Noticef("the price of %s is not known, so the cost budget counts that of %s", what, like))
 	return price.Assumed(used, terms), true, true
 }
 

@@ -44,6 +44,11 @@ func (c *caller) expects(model string) bool {
 	})
 }
 
+// named returns the user's patterns without the one that matches every name.
+func (c *caller) named() []string {
+	return slices.DeleteFunc(slices.Clone(c.extra), func(p string) bool { return p == "*" })
+}
+
 // configured returns the names of the models of the links, for people.
 func (c *caller) configured() string {
 	var list []string
@@ -65,12 +70,14 @@ func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) erro
 			switch {
 			case m.allows(from, model, limitsCost):
 			case from.chooses():
-				m.note(fmt.Sprintf("requests for %s were refused: its price is not known, and the cost is limited; "+
+				m.note(sandboxes.Noticef("requests for %s were refused: its price is not known, and the cost is limited; "+
 					"configure the model, or its price", modelText(model)))
 				return fmt.Errorf("%s has no known price, so it is %w here", modelText(model), egress.ErrOtherModel)
 			default:
-				m.note(fmt.Sprintf("requests for %s were refused: %s may use %s, and models that the configuration allows",
-					modelText(model), from.agent, from.configured()))
+				n := sandboxes.Noticef("requests for %s were refused: %s may use %s, and models that the configuration allows",
+					modelText(model), from.agent, from.configured())
+				n.Cause = sandboxes.ModelRefused
+				m.note(n)
 				return fmt.Errorf("%s is %w for this run", modelText(model), egress.ErrOtherModel)
 			}
 		}
@@ -78,7 +85,7 @@ func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) erro
 	for tier := range q.Tiers {
 		terms := ledger.Terms{Tier: tier}
 		if price, known := m.prices.Of(q.Model()); limitsCost && !terms.Standard() && (!known || price.Tiers[tier] == 0) {
-			m.note(fmt.Sprintf("requests for service tier %s of %s were refused: its price is not known, and the cost is limited",
+			m.note(sandboxes.Noticef("requests for service tier %s of %s were refused: its price is not known, and the cost is limited",
 				tier, modelText(q.Model())))
 			return fmt.Errorf("service tier %s has no known price, so it is %w here", tier, egress.ErrOtherModel)
 		}
@@ -97,10 +104,10 @@ func (m *Meter) allows(from *caller, model string, limitsCost bool) bool {
 	return known || !limitsCost
 }
 
-// noteAnswered records that a model has answered that is not the configured one.
+// noteAnswered records that a model has answered that neither is the configured one nor was allowed by its name.
 func (m *Meter) noteAnswered(from *caller, model string) {
-	if from != nil && model != "" && !from.chooses() && !from.expects(model) {
-		m.note(fmt.Sprintf("%s answered %s, whose model is %s", modelText(model), from.agent, from.configured()))
+	if from != nil && model != "" && !from.chooses() && !from.expects(model) && !agents.MatchModel(from.named(), model) {
+		m.note(sandboxes.Noticef("%s answered %s, whose model is %s", modelText(model), from.agent, from.configured()))
 	}
 }
 
@@ -115,9 +122,8 @@ func modelText(model string) string {
 const maxNotices = 20
 
 // note records a notice, once, and tells the observer.
-func (m *Meter) note(text string) {
+func (m *Meter) note(n sandboxes.Notice) {
 	m.mu.Lock()
-	n := sandboxes.Notice{Text: text}
 	added := len(m.notices) < maxNotices && !slices.Contains(m.notices, n)
 	if added {
 		m.notices = append(m.notices, n)
@@ -125,7 +131,7 @@ func (m *Meter) note(text string) {
 	tell := m.tell
 	m.mu.Unlock()
 	if added && tell != nil {
-		tell(text)
+		tell(n)
 	}
 }
 
@@ -137,7 +143,7 @@ func (m *Meter) Notices() []sandboxes.Notice {
 }
 
 // Tell makes the meter call tell with each further notice.
-func (m *Meter) Tell(tell func(text string)) {
+func (m *Meter) Tell(tell func(sandboxes.Notice)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tell = tell

@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
@@ -149,7 +150,7 @@ func TestModelNotices(t *testing.T) {
 	m, e := service(Network{Models: []string{"*"}}, claudes("sonnet"))
 	m.Limit(loop.Budget{CostUSD: 5})
 	var told []string
-	m.Tell(func(text string) { told = append(told, text) })
+	m.Tell(func(n sandboxes.Notice) { told = append(told, n.Text) })
 	for _, model := range []string{"claude-sonnet-5-5", "claude-haiku-4-5", "some-dear-model", "some-dear-model"} {
 		m.Limit(loop.Budget{CostUSD: 500})
 		x, err := send(t, e, model, "")
@@ -168,10 +169,30 @@ func TestModelNotices(t *testing.T) {
 		t.Errorf("the observer got %q", told)
 	}
 	for i := range 100 {
-		m.note(fmt.Sprint(i))
+		m.note(sandboxes.Notice{Text: fmt.Sprint(i)})
 	}
 	if n := len(m.Notices()); n != maxNotices {
 		t.Errorf("%d notices", n)
+	}
+}
+
+// A model that the user has allowed by its name may answer. A refused one has a cause that a setting can change.
+func TestAllowedModelIsNoNews(t *testing.T) {
+	t.Parallel()
+	m, e := service(Network{Models: []string{"my-*"}}, claudes("sonnet"))
+	m.Limit(loop.Budget{})
+	var told []sandboxes.Notice
+	m.Tell(func(n sandboxes.Notice) { told = append(told, n) })
+	x, err := send(t, e, "my-model", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered(x, 200, said("my-model", 1, 1))
+	if len(told) > 0 {
+		t.Errorf("the observer got %q", told)
+	}
+	if _, err := send(t, e, "other", ""); err == nil || len(told) != 1 || told[0].Cause != sandboxes.ModelRefused {
+		t.Errorf("the observer got %q", told)
 	}
 }
 

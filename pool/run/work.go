@@ -146,7 +146,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	}
 	timers.Interrupt = x.c.StopGrace
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
-	x.space.Meter.Tell(x.events.Warn)
+	x.space.Meter.Tell(x.events.Notice)
 	x.addSecrets(ctx)
 	defer x.addLogins() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
@@ -217,7 +217,7 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) (advice str
 // review lets a second agent review the commits, if the configuration asks for that. advice is feedback for the first agent.
 func (x *execution) review(ctx context.Context, s *journal.State) (advice string, err error) {
 	x.spend.Book(x.space.Meter, s.Facts.Usage)
-	x.space.Meter.Tell(x.events.Warn)
+	x.space.Meter.Tell(x.events.Notice)
 	counted := x.space.Meter.Used()
 	defer func() { x.spend.Includes(x.space.Meter.Used().Minus(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{

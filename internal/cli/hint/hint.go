@@ -158,6 +158,8 @@ func Raising(n sandboxes.Notice) string {
 		return n.Text + "; raise memory-mb if they need more"
 	case sandboxes.ProcessLimit:
 		return n.Text + "; raise pids if they need more"
+	case sandboxes.ModelRefused:
+		return n.Text + "; to allow it, name it in allow-models"
 	}
 	if flag := allowing(n.Subject); flag != "" {
 		key, host, _ := strings.Cut(strings.TrimPrefix(flag, "--"), " ")

@@ -101,6 +101,7 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 		refused("169.254.169.254", 80, sandboxes.NotAllowed):       "",
 		refused("169.254.169.254", 80, sandboxes.AddressRefused):   "",
 		refused("a.example", 443, ""):                              "",
+		refused("", 0, sandboxes.ModelRefused):                     "; to allow it, name it in allow-models",
 		{Text: "network: a.example:443 was refused (not-allowed)"}: "", // the text of a notice decides nothing
 		{Text: "an agent killed at the memory limit of its own"}:   "",
 	} {

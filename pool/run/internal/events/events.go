@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
@@ -97,6 +98,11 @@ func (l *Log) Emit(e journal.Event) { l.Deliver(l.Stamp(e)) }
 
 // Warn emits a warning.
 func (l *Log) Warn(text string) { l.Emit(journal.Event{Kind: journal.EventWarning, Text: text}) }
+
+// Notice emits a notice as a warning.
+func (l *Log) Notice(n sandboxes.Notice) {
+	l.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, Subject: n.Subject})
+}
 
 // Note emits information that nobody has to act on.
 func (l *Log) Note(text string) { l.Emit(journal.Event{Kind: journal.EventNote, Text: text}) }
