@@ -4,7 +4,10 @@
 // files from addresses. Whoever can send a request to such a service can make it send anything anywhere, past every allow-list.
 // [Filter] removes the definitions of such tools from requests, and rejects requests in which they cannot be removed. It knows
 // the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, Gemini, and Bedrock's Converse. Unknown fields
-// pass, unknown tools and types of content do not.
+// pass, unknown tools do not, and unknown types of content only if they carry nothing but text.
+//
+// It also rejects what names content that the account has stored at the service: earlier answers, conversations, prompts, files,
+// caches. Other people may have put it there, and its tokens cost money although they are not in the request.
 //
 // Package sandboxes/egress calls it.
 package servertools
@@ -32,7 +35,7 @@ func (e *Error) Error() string {
 	if e.Tool == "" {
 		return "the request's body is not JSON in UTF-8"
 	}
-	return e.Tool + " would have the model's service reach the internet from outside the sandbox"
+	return e.Tool + " would have the model's service reach what is outside the sandbox"
 }
 
 // Answer returns the body of a rejection. It has the error fields of Anthropic, OpenAI and Google.
@@ -103,7 +106,11 @@ func (f *filter) request(v gjson.Result, depth int) error {
 			err = f.request(value, depth+1)
 		case "extrabody", "params": // some gateways merge them into the request
 			err = f.request(value, depth+1)
-		case "messages", "input", "contents", "content", "system", "systeminstruction", "instructions":
+		case "input":
+			if err = reference(value); err == nil {
+				err = f.blocks(value, 0)
+			}
+		case "messages", "contents", "content", "system", "systeminstruction", "instructions":
 			err = f.blocks(value, 0)
 		case "requests":
 			err = f.batch(value, depth)
@@ -143,6 +150,14 @@ func serverField(key string, value gjson.Result) error {
 		used, name = value.Type != gjson.Null && value.Type != gjson.False, "enable_search"
 	case "prompt": // of OpenAI; it may have tools
 		used, name = value.IsObject(), "a stored prompt"
+	case "previousresponseid":
+		used, name = value.Type != gjson.Null, "previous_response_id"
+	case "conversation":
+		used = value.Type != gjson.Null
+	case "cachedcontent": // of Gemini
+		used, name = value.Type != gjson.Null, "cached_content"
+	case "inputfileid": // of a batch
+		return storedFile(value)
 	}
 	if !used {
 		return nil
@@ -209,117 +224,6 @@ func (f *filter) tools(v gjson.Result) (gone []string, err error) {
 	n := 1 + copy(list[1:], strings.Join(kept, ","))
 	copy(list[n:len(list)-1], bytes.Repeat([]byte{' '}, len(list)))
 	return gone, nil
-}
-
-// blocks checks messages or parts of their content.
-func (f *filter) blocks(v gjson.Result, depth int) (err error) {
-	if depth > deepest {
-		return &Error{"content in too much other content"}
-	}
-	for key, value := range members(v) {
-		switch key {
-		case "":
-			if v.IsArray() {
-				err = f.blocks(value, depth+1)
-			}
-		case "type":
-			err = blockType(v, value)
-		case "tool": // of Anthropic's tool_addition
-			for key, definition := range members(value) {
-				if kind, _, _ := serverTool(definition, 0); key == "definition" && kind != "" {
-					err = &Error{kind}
-				}
-			}
-		case "fileid":
-			err = storedFile(value)
-		case "content", "parts", "output", "functionresponse", "image", "document", "video", "audio", "toolresult":
-			err = f.blocks(value, depth+1)
-		case "tools":
-			_, err = f.tools(value)
-		case "source", "filedata", "file":
-			err = f.source(value, depth+1)
-		case "imageurl", "fileurl", "videourl":
-			err = link(value, depth+1)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// blockType checks the type of a block. Services run tools that earlier answers called, and a request may invent such an answer.
-func blockType(block, kind gjson.Result) error {
-	word := plainWord(kind.Str)
-	if word == "servertooluse" { // a search in the list of tools
-		for key, value := range members(block) {
-			if key == "name" && !strings.HasPrefix(plainWord(value.Str), "toolsearchtool") {
-				return &Error{kind.Str + " of " + cmp.Or(value.Str, "a tool without a name")}
-			}
-		}
-		return nil
-	}
-	if kind.Type != gjson.Null && !harmlessBlock().MatchString(word) {
-		return &Error{cmp.Or(kind.Str, "content of an unknown type")}
-	}
-	return nil
-}
-
-// harmlessBlock matches the types of content with which the service reaches nothing outside the request.
-var harmlessBlock = pattern.Lazy(`^(?:text|message|image|imageurl|document|file|searchresult|inputtext|inputimage|inputfile|inputaudio|` +
-	`outputtext|outputaudio|refusal|thinking|redactedthinking|reasoning|reasoningtext|summarytext|connectortext|encryptedcontent|tooluse|toolresult|` +
-	`toolreference|tooladdition|toolremoval|toolchange|toolsearchtoolresult|toolsearchtoolsearchresult|toolsearchtoolresulterror|` +
-	`toolsearchcall|toolsearchoutput|additionaltools|function|functioncall|functioncalloutput|customtoolcall|customtoolcalloutput|` +
-	`localshellcall|localshellcalloutput|shellcall|shellcalloutput|applypatchcall|applypatchcalloutput|computercall|` +
-	`computercalloutput|computerscreenshot|agentmessage|compaction|compactionsummary|compactiontrigger|contextcompaction|` +
-	`configurationupdate|fallback|midconvsystem|itemreference|ghostsnapshot)$`)
-
-// storedFile refuses the name of a file that the account has stored at the service: other people may have put it there.
-func storedFile(v gjson.Result) error {
-	if v.Type == gjson.Null {
-		return nil
-	}
-	return &Error{"a file stored at the service"}
-}
-
-// source checks the source of an image, document or file.
-func (f *filter) source(v gjson.Result, depth int) (err error) {
-	if depth > deepest {
-		return &Error{"a source in too many others"}
-	}
-	for key, value := range members(v) {
-		switch key {
-		case "url", "fileuri":
-			err = link(value, depth)
-		case "s3location":
-			err = f.source(value, depth+1)
-		case "uri":
-			err = link(value, depth)
-		case "fileid":
-			err = storedFile(value)
-		case "content":
-			err = f.blocks(value, depth)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// link checks the address of an image or file, or an object with that address.
-func link(v gjson.Result, depth int) error {
-	if address := plainWord(strings.TrimSpace(v.Str)); address != "" && !strings.HasPrefix(address, "data:") || depth > deepest {
-		return &Error{"the address of an image or file"}
-	}
-	for key, value := range members(v) {
-		if key == "url" {
-			if err := link(value, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // plainWord normalises a name: services ignore case, dashes and underscores.

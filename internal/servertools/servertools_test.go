@@ -40,6 +40,8 @@ func TestPasses(t *testing.T) {
 		`{"prompt":"text","plugins":[],"connectors":null,"data_sources":[],"search_parameters":null,"enable_search":false}`,
 		`{"prompt":"text","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"x"},{"type":"server_tool_use","name":"tool_search_tool_regex","input":{}},{"type":"tool_search_tool_result","content":{"type":"tool_search_tool_search_result"}}]},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a","input_schema":{}}}}]}]}`,
 		`{"input":[{"type":"reasoning","summary":[{"type":"summary_text"}]},{"type":"custom_tool_call","input":"x"},{"type":"custom_tool_call_output","output":[{"type":"input_text","text":"x"}]},{"type":"additional_tools","tools":[` + fn + `]},{"type":"input_image","file_id":null}]}`,
+		`{"messages":[{"content":[{"type":"side_note","text":"see https://a.example","signature":"x","cache_control":{"type":"ephemeral"}}]}],"previous_response_id":null,"conversation":null}`,
+		`{"input":[{"type":"musing","summary":[{"type":"summary_text","text":"x"}],"content":[{"type":"aside","text":"x"},"y"],"encrypted_content":"x","role":"assistant","status":"completed"}]}`,
 		"{\n\t\"a\" : [ 1 , -2.5e+3 , true , null , { } ] }\r\n",
 	} {
 		if out, removed, err := filtered(body); out != body || removed != nil || err != nil {
@@ -135,8 +137,24 @@ func TestRefuses(t *testing.T) {
 		`{"input":[{"content":[{"type":"input_file","file_id":"file_1"}]}]}`:                                                                          "stored at the service",
 		`{"input":[{"type":"web_search_call","action":{"query":"x"}}]}`:                                                                               "web_search_call",
 		`{"input":[{"type":"message","type":"mcp_call"}]}`:                                                                                            "mcp_call",
-		`{"input":[{"type":["mcp_call"]}]}`:                                            "unknown type",
-		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40): "many others",
+		`{"previous_response_id":"resp_1","input":"x"}`:                                                                                               "previous_response_id",
+		`{"previousResponseId":"resp_1"}`:                                                           "previous_response_id",
+		`{"conversation":{"id":"conv_1"}}`:                                                          "conversation",
+		`{"conversation":"conv_1"}`:                                                                 "conversation",
+		`{"cachedContent":"cachedContents/x","contents":[]}`:                                        "cached_content",
+		`{"input_file_id":"file_1","endpoint":"/v1/responses"}`:                                     "stored at the service",
+		`{"input":[{"type":"item_reference","id":"msg_1"}]}`:                                        "item_reference",
+		`{"input":[{"id":"msg_1"}]}`:                                                                "an item without a type",
+		`{"messages":[{"content":[{"type":"web_page","text":"https://evil.example"}]}]}`:            "web_page",
+		`{"messages":[{"content":[{"type":"aside","href":"https://evil.example"}]}]}`:               "aside",
+		`{"messages":[{"content":[{"type":"aside","text":{"href":"https://evil.example"}}]}]}`:      "aside",
+		`{"messages":[{"content":[{"type":"aside","content":{"href":"https://evil.example"}}]}]}`:   "aside",
+		`{"messages":[{"content":[{"type":"aside","content":[{"href":"https://evil.example"}]}]}]}`: "aside",
+		`{"messages":[{"content":[{"type":"aside","content":[[{"href":"https://evil"}]]}]}]}`:       "aside",
+		`{"input":[{"type":"aside","text":"x","id":"item_1"}]}`:                                     "aside",
+		`{"input":[{"type":"aside","summary":[{"type":"mcp_call"}]}]}`:                              "mcp_call",
+		`{"input":[{"type":["mcp_call"]}]}`:                                                         "unknown type",
+		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40):              "many others",
 	} {
 		_, _, err := filtered(body)
 		var e *Error

@@ -24,7 +24,7 @@ func TestModelEndpoint(t *testing.T) {
 		"plain":     {body: `{"tools":[{"name":"Bash"}]}`, arrives: `{"tools":[{"name":"Bash"}]}`, status: 200},
 		"no body":   {status: 200},
 		"a search":  {body: `{"tools":[{"name":"Bash"},{"type":"web_search"}]}`, arrives: `{"tools":[{"name":"Bash"}                      ]}`, status: 200, event: "server-tool api:0"},
-		"a server":  {body: `{"mcp_servers":[{"url":"https://evil.example"}]}`, status: 403, says: "mcp_servers would have the model's service reach the internet", event: "server-tool api:0"},
+		"a server":  {body: `{"mcp_servers":[{"url":"https://evil.example"}]}`, status: 403, says: "mcp_servers would have the model's service reach what is outside the sandbox", event: "server-tool api:0"},
 		"no JSON":   {body: `tool=web_search`, status: 400, says: "not JSON", event: "malformed api:0"},
 		"not whole": {body: `{"a":`, status: 400, says: "not JSON", event: "malformed api:0"},
 		"in gzip":   {body: `{}`, coding: "gzip", status: 400, says: "the encoding gzip cannot be checked", event: "malformed api:0"},
