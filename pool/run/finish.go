@@ -14,6 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
+// errLapsed means that a stage has to wait because the run's claim has expired.
+var errLapsed = errors.New("the claim has expired")
+
 // report writes the final report on the issue. Runs that met an unavailable agent or an outage, or died before there was any
 // work, write none, because the next sweep tries again, unless the issue has their notes of progress: then the report replaces
 // those.
@@ -23,6 +26,9 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 		return s, nil
 	}
 	if !x.claim.MayAct(ctx) {
+		if err := x.leaveLapsed(s); err != nil {
+			return s, err
+		}
 		x.retract(ctx, s)
 		return s, nil
 	}
@@ -46,6 +52,15 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 		err = x.writeReport(ctx, body)
 	}
 	return x.handleEffect(ctx, s, err)
+}
+
+// leaveLapsed leaves the stage to the next sweep if the claim has only expired: perhaps nobody has taken it, and then nobody else
+// would do the rest.
+func (x *execution) leaveLapsed(s journal.State) error {
+	if s.Facts.StoppedStage != "" || !x.claim.Lapsed() {
+		return nil
+	}
+	return &deferral{error: errLapsed}
 }
 
 // writeReport replaces the report on the issue. The caller holds the claim.
@@ -141,8 +156,11 @@ func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.
 
 // label sets the labels that show the outcome.
 func (x *execution) label(ctx context.Context, s journal.State) (journal.State, error) {
-	if x.run.Kind != journal.KindIssue || !x.claim.MayAct(ctx) {
+	if x.run.Kind != journal.KindIssue {
 		return s, nil
+	}
+	if !x.claim.MayAct(ctx) {
+		return s, x.leaveLapsed(s)
 	}
 	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
 	if x.c.StopUnlabels && s.Verdict.Reason.Code == journal.ReasonAsked && x.run.FollowUp == "" && len(x.run.Settings.Require) > 0 {

@@ -171,6 +171,8 @@ func (x *execution) handlePublishError(ctx context.Context, s journal.State, err
 		return s, nil
 	case x.claim.Held() && ctx.Err() == nil:
 		return x.handleFault(s, err)
+	case x.run.Kind == journal.KindIssue && x.claim.Lapsed(): // perhaps they are published
+		return s, &deferral{error: fmt.Errorf("%w: %w", errLapsed, err)}
 	}
 	return x.cut(ctx, s, journal.StagePublish), nil
 }

@@ -8,7 +8,7 @@
 //   - [Claim.Valid] before notes of progress. They are not worth a renewal.
 //
 // A lost claim is never held again. A claim is lost when a renewal or an effect is refused, or when it expires and cannot be
-// renewed.
+// renewed. In the latter case perhaps nobody has taken it, and the next sweep may do what is left; see [Claim.Lapsed].
 package hold
 
 import (
@@ -16,6 +16,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
@@ -38,7 +39,8 @@ type Config struct {
 type Claim struct {
 	ref      *worktree.Claim // nil: lost before the run began
 	cfg      Config
-	spending sync.Mutex // held while spending is recorded
+	refused  atomic.Bool // somebody else has the claim
+	spending sync.Mutex  // held while spending is recorded
 }
 
 // New returns the claim of a run. If ref is nil, the claim is lost.
@@ -58,8 +60,11 @@ func (c *Claim) Valid() bool { return c.Held() && !c.expired() }
 // MayAct reports whether the run may act outward. It renews an expired claim.
 func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.ended() || c.renewToAct(ctx) }
 
-// ended reports whether this run has given the claim up.
-func (c *Claim) ended() bool { return c.Held() && c.ref.Released() }
+// Lapsed reports whether the claim is lost only because it expired, so that this run may still be able to take it again.
+func (c *Claim) Lapsed() bool { return c.ref != nil && !c.Held() && !c.refused.Load() }
+
+// ended reports whether this run has given the claim up. A push may do so at the moment in which the claim expires.
+func (c *Claim) ended() bool { return c.ref != nil && !c.refused.Load() && c.ref.Released() }
 
 // MayPublish reports whether the run may publish. pushFirst means that publishing begins with a Push, and that nothing leaves the
 // run's own branch before it.
@@ -74,6 +79,7 @@ func (c *Claim) MayPublish(ctx context.Context, pushFirst bool) bool {
 func (c *Claim) Lost(err error) bool {
 	lost := errors.Is(err, worktree.ErrLost)
 	if lost {
+		c.refused.Store(true)
 		c.stopRun()
 	}
 	return lost

@@ -255,6 +255,34 @@ func TestHeartbeat(t *testing.T) {
 	s.expect(c, stop, true, true)
 }
 
+// A push that ends the claim while the claim expires leaves it to this run. A claim that only expired may still be free.
+func TestExpiredDuringThePush(t *testing.T) {
+	t.Parallel()
+	for name, pushed := range map[string]bool{"pushed": true, "not pushed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			c, stop := s.run("r1", func(c *Config) { c.TTL = 30 * time.Millisecond })
+			s.expire()
+			if !c.Heartbeat(t.Context()) {
+				t.Error("it is not lost")
+			}
+			if pushed {
+				if err := c.PushAndFinish(t.Context(), &tree{}, journal.Record{Run: journal.Run{ID: "r1", Kind: journal.KindIssue}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.expect(c, stop, false, false)
+			if c.MayAct(t.Context()) != pushed || c.MayPublish(t.Context(), false) || !c.Lapsed() {
+				t.Errorf("may act: %t, lapsed: %t", c.MayAct(t.Context()), c.Lapsed())
+			}
+			if c.Lost(worktree.ErrLost); c.MayAct(t.Context()) || c.Lapsed() {
+				t.Error("somebody else has it")
+			}
+		})
+	}
+}
+
 // Git refuses the writes of a run that does not know yet that it has lost its claim.
 func TestRefusedAfterLoss(t *testing.T) {
 	t.Parallel()
