@@ -22,13 +22,14 @@ func ruby() Ecosystem {
 			{Role: TestConfig, Files: []string{".rubocop.yml", ".rubocop_todo.yml", ".standard.yml", "sorbet/config"},
 				Reason: "configures a check of Ruby code"},
 			{Role: Environment, Files: []string{".bundle/", ".ruby-version", ".ruby-gemset", ".irbrc", ".rbenv-vars",
-				"lib/rspec.rb", "lib/minitest.rb", "lib/minitest/", "lib/rspec/", "lib/test/unit.rb"},
+				"lib/rspec*.rb", "lib/minitest*.rb", "lib/minitest/", "lib/rspec/", "lib/test/unit.rb", "lib/test/unit/"},
 				Reason: "changes what Ruby loads"},
 			{Role: Build, Files: []string{"Rakefile", "rakefile", "Rakefile.rb", "*.rake", "Gemfile", "Gemfile.lock", "gems.rb",
 				"gems.locked", "*.gemspec", "Guardfile", "config.ru", "bin/rails", "bin/rspec", "bin/rake", "bin/test"},
 				Reason: "says how Ruby code is built"},
 		},
 		Runners: map[string][]string{"rake": {"Rakefile"}, "rspec": {".rspec"}, "bundle": {"Gemfile"}},
+		Shadows: Shadows{Standard: strings.Fields(rubyStandard)},
 		Imports: Imports{
 			Read: rubyImports, Endings: []string{".rb", ".so"}, Beside: true, Roots: []string{"lib", "test", "spec"},
 		},
@@ -68,6 +69,13 @@ func ruby() Ecosystem {
 		Canary: rubyCanary,
 	}
 }
+
+// rubyStandard lists the first parts of the names of Ruby's own libraries and of those that it installs.
+const rubyStandard = "English abbrev base64 benchmark bigdecimal bundler cgi coverage csv date debug delegate did_you_mean digest drb " +
+	"erb error_highlight etc expect fcntl fiddle fileutils find forwardable getoptlong io ipaddr irb json logger matrix mkmf monitor " +
+	"mutex_m net nkf objspace observer open-uri open3 openssl optparse ostruct pathname pp prettyprint prime pstore psych pty racc rbconfig " +
+	"rdoc readline reline resolv rexml rinda ripper rss ruby2_keywords rubygems securerandom set shellwords singleton socket stringio " +
+	"strscan syntax_suggest syslog tempfile time timeout tmpdir tsort un unicode_normalize uri weakref yaml zlib"
 
 func rubyTools() []Tool {
 	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `
