@@ -106,6 +106,7 @@ func TestUnknownPricesKeepToTheBudget(t *testing.T) {
 		"unknown model": {model: "some-dear-model", sent: 1, least: 7.5},
 		"unknown tier":  {model: "claude-opus-4-6", say: `,"service_tier":"priority"`, sent: 1, least: 2.5},
 		"fast":          {model: "claude-opus-4-6", ask: `,"speed":"fast"`},
+		"known speed":   {model: "claude-opus-5", ask: `,"speed":"fast"`, say: `,"speed":"fast"`, sent: 1, least: 5},
 		"known tier":    {model: "gpt-5.4", ask: `,"service_tier":"priority"`, say: `,"service_tier":"priority"`, sent: 1, least: 3},
 		"standard tier": {model: "claude-opus-4-6", ask: `,"service_tier":"standard_only"`, sent: 1, least: 2.5},
 		"two models":    {model: "some-dear-model", ask: `,"model":"claude-haiku-4-5"`, sent: 1, least: 7.5},
