@@ -145,6 +145,24 @@ func TestProofIsNeverMade(t *testing.T) {
 	}
 }
 
+// A command that cannot run the tests says nothing about them: no agent is asked to fix it, and a person learns the reason.
+func TestRetestCannotRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; git add -A; git commit -qm work`+done)
+	f.retesting(journal.RetestRequire)
+	f.Config.Run.RetestCommand, f.Config.Run.Hints.Retest = "no-such-program {files}", "set the command"
+	r := f.one()
+	if v := r.Verdict; v.Outcome != journal.GateFailed || v.Reason.Code != journal.ReasonTestsNotRun || !v.Final || len(r.Facts.Iterations) != 1 {
+		t.Errorf("%+v, %+v", v, r.Facts.Retest)
+	}
+	text := f.text("a")
+	for _, want := range []string{"the tests of the change could not be run: no-such-program new_test.go: ", "no-such-program: ", "Next: set the command, then"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+}
+
 // A person's own command runs the tests of any language; a repository that ralph cannot read needs one.
 func TestProofByOwnCommand(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@
 package ecosystem
 
 import (
+	"regexp"
 	"slices"
 	"sync"
 
@@ -120,6 +121,10 @@ const (
 type Retest struct {
 	// Gate is a text that a gate line must contain for the template to apply. Empty: it always applies.
 	Gate string
+	// Names matches gate lines for which the template applies, instead of Gate. Its first group replaces {program}. With Setup
+	// the lines of setup count, too.
+	Names func() *regexp.Regexp
+	Setup bool
 	// Root are files that mark the folder where the command runs: the nearest folder above the tests that has one. Empty:
 	// the top folder.
 	Root []string
@@ -139,6 +144,9 @@ type Retest struct {
 	// Empty are exit statuses, and Idle texts in the output, that show that no test ran.
 	Empty []int
 	Idle  []string
+	// Unstarted matches the output of a failed command that could not run tests at all: its runner is not installed, or refuses
+	// its configuration. nil: only the exit statuses 126 and 127 show that.
+	Unstarted func() *regexp.Regexp
 	// Unfound are texts in the output of a failed command that show that it found no test.
 	Unfound []string
 }

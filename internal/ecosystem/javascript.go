@@ -89,8 +89,8 @@ func javascript() Ecosystem {
 		MainFiles:    append(perExtension("bin/**/*.%", "scripts/**/*.%"), perExtension("cli.%", "main.%")...),
 		Shapes:       jsShapes(),
 		Retests: []Retest{
-			{Gate: "node --test", Line: "node --test {file}", Unbuilt: jsUnbuilt()},
-			{Root: []string{"package.json"}, Fits: jsHasTestScript, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
+			{Gate: "node --test", Line: "node --test {file}", Unbuilt: jsUnbuilt(), Unstarted: jsTestsNotStarted},
+			{Root: []string{"package.json"}, Fits: jsHasTestScript, Line: "npm test -- {file}", Unbuilt: jsUnbuilt(), Unstarted: jsTestsNotStarted},
 		},
 		Canary: jsCanary,
 	}
@@ -109,6 +109,11 @@ func jsHasTestScript(text []byte) bool {
 	var project struct{ Scripts map[string]any }
 	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil && !bytes.Contains(text, []byte(jsUntested))
 }
+
+// jsTestsNotStarted matches the errors of node for a test runner that is not installed.
+//
+//nolint:gochecknoglobals // read-only pattern
+var jsTestsNotStarted = pattern.Lazy(`Cannot find (?:module|package) '(?:[^'\n]*/node_modules/)?(?:jest|vitest|mocha|ava|tap|jasmine|tape)[/']`)
 
 // jsUnbuilt returns texts of the output that show that a module could not be loaded.
 func jsUnbuilt() []string {

@@ -113,23 +113,6 @@ func python() Ecosystem {
 	}
 }
 
-// pythonRetests returns the commands of unittest and pytest: in a virtual environment, through a tool, or of the system.
-func pythonRetests() []Retest {
-	unbuilt := []string{"ImportError", "ModuleNotFoundError", "SyntaxError"} // a module could not be imported
-	retest := func(gate, line string, empty ...int) Retest {
-		return Retest{Gate: gate, Line: line, Unbuilt: unbuilt, Empty: empty}
-	}
-	return []Retest{
-		retest(".venv/bin/python -m unittest", ".venv/bin/python -B -m unittest {file}", 5),
-		retest(".venv/bin/", ".venv/bin/python -m pytest -q {file}", 4, 5),
-		retest("unittest", "python3 -B -m unittest {file}", 5),
-		retest("uv run", "uv run python -m pytest -q {file}", 4, 5),
-		retest("poetry run", "poetry run python -m pytest -q {file}", 4, 5),
-		retest("pytest", "python3 -m pytest -q {file}", 4, 5),
-		retest("", "python3 -m pytest -q {file}", 4, 5),
-	}
-}
-
 func pythonTools() []Tool {
 	return []Tool{
 		{

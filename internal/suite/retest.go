@@ -15,19 +15,43 @@ import (
 // maxNames is the maximum size in bytes of the regular expression of test names.
 const maxNames = 16 << 10
 
+// Lines are the shell lines of a project's gate and setup.
+type Lines struct{ Gate, Setup []string }
+
 // RerunOf returns the template of the command that runs the tests of a file. Its Line is filled in, for a shell in the top
 // folder. It returns false if no command is known. read reports whether a file exists; it must return the content at least
-// of the files in RootsAbove. gate are the lines of the gate.
-func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
+// of the files in RootsAbove.
+func RerunOf(file string, text []byte, lines Lines, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
 	for _, t := range sourceOf(file).Retests {
-		root, ok := rootOf(t, file, gate, read)
-		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
+		named, known := namedBy(t, lines)
+		root, ok := rootOf(t, file, lines.Gate, read)
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
-			t.Line = lineOf(t, file, root, text, programOf(t, root, read))
+			if named == "" {
+				named = programOf(t, root, read)
+			}
+			t.Line = lineOf(t, file, root, text, named)
 			return t, true
 		}
 	}
 	return ecosystem.Retest{}, false
+}
+
+// namedBy reports whether a template fits the lines, and returns the program that they name.
+func namedBy(t ecosystem.Retest, lines Lines) (program string, ok bool) {
+	list := lines.Gate
+	if t.Setup {
+		list = slices.Concat(lines.Gate, lines.Setup)
+	}
+	for _, line := range list {
+		if t.Names == nil {
+			break
+		}
+		if m := t.Names().FindStringSubmatch(line); m != nil {
+			return m[1], true
+		}
+	}
+	known := t.Gate == "" || slices.ContainsFunc(lines.Gate, func(line string) bool { return strings.Contains(line, t.Gate) })
+	return "", t.Names == nil && known
 }
 
 // RootsAbove returns the files whose content RerunOf reads if they exist.
@@ -61,7 +85,7 @@ var cdPattern = pattern.Lazy(`^\s*cd\s+(?:'([^']+)'|([\w./-]+))\s*(?:&&|;)`)
 func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([]byte, bool)) (string, bool) {
 	if len(t.Root) == 0 {
 		for _, line := range gate {
-			if in := cdPattern().FindStringSubmatch(line); in != nil && t.Gate != "" && strings.Contains(line, t.Gate) {
+			if in := cdPattern().FindStringSubmatch(line); in != nil && runsTests(t, line) {
 				if dir := path.Clean(in[1] + in[2]); strings.HasPrefix(file, dir+"/") {
 					return dir, true
 				}
@@ -78,6 +102,11 @@ func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([
 		}
 	}
 	return "", false
+}
+
+// runsTests reports whether the gate's line names what the template runs.
+func runsTests(t ecosystem.Retest, line string) bool {
+	return t.Gate != "" && strings.Contains(line, t.Gate) || t.Names != nil && t.Names().MatchString(line)
 }
 
 // programOf returns the command that runs the tests, relative to the folder root.

@@ -23,7 +23,7 @@ func TestRerunOf(t *testing.T) {
 		ofGradle = " --no-daemon --no-build-cache -q test --tests SumTest --tests '*.'SumTest"
 	)
 	for _, c := range []struct {
-		file, text, gate string
+		file, text, gate string // gate after a bar: the line of setup
 		has              string // names of files; after "bare:" without a script, after "unset:" with the script of `npm init`
 		want             string // empty: no command is known
 	}{
@@ -40,18 +40,28 @@ func TestRerunOf(t *testing.T) {
 		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npx vitest run", "bare:packages/core/package.json", ""},
 		{"web/x;y.test.ts", `it("a", () => { throw 1 });`, "make", "package.json web/package.json", "cd web && npm test -- 'x;y.test.ts'"},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "node --test", "", "node --test sum.test.js"},
-		{"tests/test_a.py", python, "pytest", "", "python3 -m pytest -q tests/test_a.py"},
-		{"tests/test_a.py", python, "uv run pytest -q", "", "uv run python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "pytest", "", "pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "make", "", "python3 -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "coverage run -m pytest", "", "python3 -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "PYTHONPATH=src /usr/bin/python3 -W error -m pytest -q", "", "/usr/bin/python3 -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "ruff check && python3.12 -m unittest discover", "", "python3.12 -B -m unittest tests/test_a.py"},
+		{"tests/test_a.py", python, "uv run pytest -q", "", "uv run pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "uv run --frozen --with x python -m pytest", "", "uv run --frozen --with x python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "poetry run python -m unittest", "", "poetry run python -B -m unittest tests/test_a.py"},
 		{"tests/test_a.py", python, ".venv/bin/python -m pytest", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
-		{"tests/test_a.py", python, ".venv/bin/pytest tests", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, ".venv/bin/pytest tests", "", ".venv/bin/pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, ". venv/bin/activate && pytest", "", "venv/bin/python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "make|python3 -m venv env && env/bin/pip install -e .", "", "env/bin/python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "make|uv sync --frozen", "", "uv run python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "make|poetry install", "", "poetry run python -m pytest -q tests/test_a.py"},
 		{"tests/test_a.py", python, ".venv/bin/python -m unittest", "", ".venv/bin/python -B -m unittest tests/test_a.py"},
-		{"sub/tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", "cd sub && .venv/bin/python -m pytest -q tests/test_a.py"},
-		{"my sub/tests/test_a.py", python, "cd 'my sub' && uv run pytest", "", "cd 'my sub' && uv run python -m pytest -q tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", "cd sub && .venv/bin/pytest -q tests/test_a.py"},
+		{"my sub/tests/test_a.py", python, "cd 'my sub' && uv run pytest", "", "cd 'my sub' && uv run pytest -q tests/test_a.py"},
 		{"sub/tests/test_a.py", python, "cd ./sub/; python3 -m unittest", "", "cd sub && python3 -B -m unittest tests/test_a.py"},
-		{"sub/tests/test_a.py", python, "cd sub && pytest", "", "cd sub && python3 -m pytest -q tests/test_a.py"},
-		{"tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
-		{"sub/tests/test_a.py", python, "cd .. && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q sub/tests/test_a.py"},
-		{"sub/tests/test_a.py", python, "cd $SUB && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q sub/tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd sub && pytest", "", "cd sub && pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", ".venv/bin/pytest -q tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd .. && .venv/bin/pytest", "", ".venv/bin/pytest -q sub/tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd $SUB && .venv/bin/pytest", "", ".venv/bin/pytest -q sub/tests/test_a.py"},
 		{"tests/test_a.py", python, "python3 -m unittest", "", "python3 -B -m unittest tests/test_a.py"},
 		{"crate/tests/it.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml crate/Cargo.toml", "cd crate && cargo test --test it"},
 		{"src/tests.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml", ""},
@@ -77,7 +87,8 @@ func TestRerunOf(t *testing.T) {
 			}
 			return []byte(`{"scripts": {"test": "node --test"}}`), strings.Contains(" "+c.has+" ", " "+file+" ")
 		}
-		got, ok := suite.RerunOf(c.file, []byte(c.text), []string{c.gate}, read)
+		gate, setup, _ := strings.Cut(c.gate, "|")
+		got, ok := suite.RerunOf(c.file, []byte(c.text), suite.Lines{Gate: []string{gate}, Setup: []string{setup}}, read)
 		if got.Line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.file, got.Line, c.want)
 		}
@@ -183,7 +194,7 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 				}
 				t.Skipf("the tools of %s are not here", name)
 			}
-			run, ok := suite.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) ([]byte, bool) { return []byte(c.files[file]), c.files[file] != "" })
+			run, ok := suite.RerunOf(c.test, []byte(c.files[c.test]), suite.Lines{Gate: []string{c.gate}}, func(file string) ([]byte, bool) { return []byte(c.files[file]), c.files[file] != "" })
 			if !ok {
 				t.Fatal("no command is known")
 			}

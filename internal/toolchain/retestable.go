@@ -16,8 +16,8 @@ const maxVisited = 20_000
 
 var errFound = errors.New("found")
 
-// Retestable reports whether the project has tests whose files can be run separately. gate are the shell lines of its gate.
-func Retestable(top string, gate []string) bool {
+// Retestable reports whether the project has tests whose files can be run separately.
+func Retestable(top string, lines suite.Lines) bool {
 	files := os.DirFS(top)
 	read := func(name string) ([]byte, bool) {
 		info, err := fs.Stat(files, name)
@@ -43,7 +43,7 @@ func Retestable(top string, gate []string) bool {
 		case !e.Type().IsRegular():
 			return nil
 		}
-		if provable(name, gate, read) {
+		if provable(name, lines, read) {
 			return errFound
 		}
 		return nil
@@ -51,7 +51,7 @@ func Retestable(top string, gate []string) bool {
 	return errors.Is(err, errFound)
 }
 
-func provable(name string, gate []string, read func(string) ([]byte, bool)) bool {
+func provable(name string, lines suite.Lines, read func(string) ([]byte, bool)) bool {
 	if role, _ := suite.RoleOf(name, nil); role != ecosystem.Test {
 		return false
 	}
@@ -59,6 +59,6 @@ func provable(name string, gate []string, read func(string) ([]byte, bool)) bool
 	if !ok || !suite.HoldsTests(name, text) {
 		return false
 	}
-	_, ok = suite.RerunOf(name, text, gate, read)
+	_, ok = suite.RerunOf(name, text, lines, read)
 	return ok
 }

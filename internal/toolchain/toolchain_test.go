@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"go.uber.org/goleak"
 )
 
@@ -361,7 +362,7 @@ func TestRetestable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := Retestable(dir, []string{c.gate}); got != c.want {
+		if got := Retestable(dir, suite.Lines{Gate: []string{c.gate}}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

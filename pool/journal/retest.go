@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,13 @@ func (r TestRun) Failed() bool {
 
 // Proves reports whether the tests fail without the change and pass with it.
 func (r Rerun) Proves() bool { return r.Base.Failed() && r.Tip != nil && r.Tip.Outcome == TestsPassed }
+
+// NotStarted reports whether a command could not run tests at all. That says nothing about the change.
+func (r *Retest) NotStarted() bool {
+	return slices.ContainsFunc(r.Runs, func(one Rerun) bool {
+		return one.Base.Outcome == TestsNotStarted || one.Tip != nil && one.Tip.Outcome == TestsNotStarted
+	})
+}
 
 // Settled reports whether nothing is left to prove.
 func (r *Retest) Settled() bool { return r.Proved || r.Exempt }

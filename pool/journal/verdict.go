@@ -107,6 +107,7 @@ const (
 	ReasonChecks       ReasonCode = "checks-changed" // a success whose checks have changed; Detail: the changes
 	ReasonEdited       ReasonCode = "issue-edited"   // a success, but the issue has changed since the run began
 	ReasonUnproved     ReasonCode = "unproved"       // Detail: why the tests of the change do not prove its effect
+	ReasonTestsNotRun  ReasonCode = "tests-not-run"  // Detail: why the tests of the change could not run
 	ReasonReview       ReasonCode = "review-refused" // a success that its review did not accept; Detail: why
 	ReasonUnreviewed   ReasonCode = "not-reviewed"   // a success without a required review; Detail: why
 	ReasonPolicy       ReasonCode = "policy"         // Detail: the violation of the policy

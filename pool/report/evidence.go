@@ -142,6 +142,8 @@ func retested(r *journal.Retest, quote func(string) string) string {
 	switch {
 	case r.Exempt:
 		return "nothing to prove, because " + quote(r.Why)
+	case r.NotStarted():
+		return "they could not be run: " + quote(r.Why)
 	case !r.Proved:
 		return "none shows what the change does, because " + quote(r.Why)
 	case r.Already:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,8 @@ type Steps struct {
 // commit.
 type Hints struct {
 	Work, Close, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
+
+	Retest string // what makes the tests of a change run
 
 	// Warning returns a warning's text with the flag or key that helps, such as the one that allows a refused connection;
 	// nil: plain text.
@@ -156,6 +159,8 @@ func nextHere(h Hints, r journal.Record) string {
 		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s, then %s; "+
 			"it continues from the commits so far.",
 			tracker.Code(r.Base), again)
+	case v.Final && v.Reason.Code == journal.ReasonTestsNotRun:
+		return fmt.Sprintf("%s, then %s; it continues from the commits so far.", cmp.Or(h.Retest, "make the tests run"), again)
 	case v.Final && v.Reason.Code == journal.ReasonConflict:
 		return fmt.Sprintf("solve the conflict after %s; then %s and %s.", solve(r),
 			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))

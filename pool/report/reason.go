@@ -30,6 +30,7 @@ func reasons() map[journal.ReasonCode]string {
 		journal.ReasonChecks:       "the checks themselves have changed: {detail}",
 		journal.ReasonEdited:       "the issue has changed since the run began",
 		journal.ReasonUnproved:     "no test shows what the commits do: {detail}",
+		journal.ReasonTestsNotRun:  "the tests of the change could not be run: {detail}",
 		journal.ReasonReview:       "the reviewer did not accept the commits: {detail}",
 		journal.ReasonUnreviewed:   "the commits were not reviewed: {detail}",
 		journal.ReasonPublish:      "publish: {detail}",

@@ -260,9 +260,13 @@ func Commands() report.Hints {
 		Stop:        "ralph stop KEY",
 		Doctor:      "ralph doctor",
 		Verify:      "ralph verify KEY",
+		Retest:      RetestFix,
 		Warning:     Raising,
 	}
 }
+
+// RetestFix is the hint for tests of a change that cannot be run.
+const RetestFix = "set `retest-command` to a line that runs them where the gate runs, or set `retest: report`"
 
 // GateFix is the hint for a project without a gate.
 const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"

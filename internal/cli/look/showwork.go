@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -255,6 +256,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return append(next, "ralph close "+s.Key+"  # once nothing is missing")
 	case why.Code == journal.ReasonPublish && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
+	case why.Code == journal.ReasonTestsNotRun:
+		return append(next, "ralph logs "+s.Key, again+"  # first "+hint.RetestFix)
 	case why.Code == journal.ReasonConflict && s.Verdict.Final && b.Name != "": // until then, the next attempt may solve it
 		next = append(next, report.SolveCommands(s.Record, b.Name)...) // they leave the user on that branch
 		return append(next, report.GitCommand("switch", s.Base), "ralph merge "+s.Key)

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/reach"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
@@ -80,7 +81,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	if !allowed && compose.Isolates(c.Sandbox) {
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
-	c.Retestable = len(c.Gate) > 0 && toolchain.Retestable(top, c.Gate)
+	c.Retestable = len(c.Gate) > 0 && toolchain.Retestable(top, suite.Lines{Gate: c.Gate, Setup: c.Setup})
 	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate), folders...)
 	return nil
 }

@@ -37,7 +37,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonConflict && f.Hopeless ||
+		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonTestsNotRun || v.Reason.Code == journal.ReasonConflict && f.Hopeless ||
 			v.Reason.Code == journal.ReasonUndone
 		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
 		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
@@ -200,6 +200,8 @@ func gateVerdict(f journal.Facts) journal.Verdict {
 		return verdict(journal.PolicyBlocked, journal.ReasonGateFiles, changedChecks(w))
 	case f.Files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
 		return verdict(journal.GateFailed, journal.ReasonBaseChecks, failed(w.Base))
+	case f.Retest.Refused() && f.Retest.NotStarted():
+		return verdict(journal.GateFailed, journal.ReasonTestsNotRun, shorten(f.Retest.Why))
 	case f.Retest.Refused():
 		return verdict(journal.GateFailed, journal.ReasonUnproved, shorten(f.Retest.Why))
 	case f.Review.Refused() && f.Review.Failed != "":

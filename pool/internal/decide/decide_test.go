@@ -212,6 +212,7 @@ func decideCases() []decideCase {
 		{"there is nothing to prove", retested(loop.EndDone, journal.Retest{Required: true, Exempt: true, Why: "w"}), succeeded},
 		{"tests prove nothing, which is only reported", retested(loop.EndDone, journal.Retest{Why: "w"}), succeeded},
 		{"tests prove nothing", retested(loop.EndDone, journal.Retest{Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
+		{"tests cannot run", retested(loop.EndDone, journal.Retest{Required: true, Why: "w", Runs: []journal.Rerun{{Base: journal.TestRun{Outcome: journal.TestsNotStarted}}}}), counted(final(verdict(journal.GateFailed, journal.ReasonTestsNotRun, "w")))},
 		{"tests prove nothing until the end", retested(loop.EndMaxIterations, journal.Retest{Tip: "t", Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
 		{"tests of earlier commits prove nothing", retested(loop.EndMaxIterations, journal.Retest{Tip: "old", Required: true, Why: "w"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
 		{"a review accepts", reviewed(loop.EndDone, journal.Review{Accepted: true}), succeeded},

@@ -94,7 +94,7 @@ type command struct {
 }
 
 // plan decides what has to run. own is the user's command; empty: use that of the language.
-func (c change) plan(gate []string, own string) (p plan) {
+func (c change) plan(lines suite.Lines, own string) (p plan) {
 	var tests, unknown []string
 	code, removed, inline := false, false, false
 	for _, f := range c.files {
@@ -120,7 +120,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		case own != "":
 			tests = append(tests, f.Path)
 		case suite.HoldsTests(f.Path, text):
-			if run, ok := suite.RerunOf(f.Path, text, gate, c.file); ok {
+			if run, ok := suite.RerunOf(f.Path, text, lines, c.file); ok {
 				p.runs = append(p.runs, command{run, []string{f.Path}})
 			} else {
 				unknown = append(unknown, f.Path)
@@ -175,7 +175,7 @@ func (c command) howItEnded(got loop.Check) journal.TestOutcome {
 	switch {
 	case got.TimedOut:
 		return journal.TestsTimedOut
-	case got.ExitCode == 126 || got.ExitCode == 127:
+	case got.ExitCode == 126, got.ExitCode == 127, got.ExitCode != 0 && c.Unstarted != nil && c.Unstarted().MatchString(got.Tail):
 		return journal.TestsNotStarted
 	case slices.Contains(c.Empty, got.ExitCode), got.ExitCode == 0 && has(c.Idle), got.ExitCode != 0 && has(c.Unfound):
 		return journal.TestsNone

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -81,7 +82,7 @@ func TestPlan(t *testing.T) {
 				texts[f.New.ID] = []byte(f.New.ID)
 			}
 			p := change{files: c.files, texts: texts, tipFiles: map[string]diff.Entry{"go.mod": {}},
-				helpers: helpers(&journal.Watch{Files: []journal.Watched{{Path: "help.go", Helper: true}, {Path: "a.go"}}})}.plan([]string{"go test ./..."}, c.own)
+				helpers: helpers(&journal.Watch{Files: []journal.Watched{{Path: "help.go", Helper: true}, {Path: "a.go"}}})}.plan(suite.Lines{Gate: []string{"go test ./..."}}, c.own)
 			var runs, edits []string
 			for _, r := range p.runs {
 				line := r.Line
@@ -109,7 +110,7 @@ func TestPlan(t *testing.T) {
 			}
 		})
 	}
-	if p := (change{files: []diff.File{code}, large: true}).plan(nil, ""); !strings.Contains(p.whyNot, "too large") {
+	if p := (change{files: []diff.File{code}, large: true}).plan(suite.Lines{}, ""); !strings.Contains(p.whyNot, "too large") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -123,6 +124,23 @@ func TestHow(t *testing.T) {
 	} {
 		if got := c.howItEnded(check); got != want {
 			t.Errorf("%+v: %s, want %s", check, got, want)
+		}
+	}
+	for text, file := range map[string]string{
+		"/usr/bin/python3: No module named pytest\n":                       "test_a.py",
+		"ERROR: usage: __main__.py [options]\n__main__.py: error: --cov\n": "test_a.py",
+		"Error: Cannot find module 'jest'\n":                               "a.test.js",
+		"Error: Cannot find module '/x/node_modules/jest/bin/jest.js'\n":   "a.test.js",
+	} {
+		run, _ := suite.RerunOf(file, nil, suite.Lines{}, func(string) ([]byte, bool) { return []byte(`{"scripts": {"test": "x"}}`), true })
+		if got := (command{Retest: run}).howItEnded(loop.Check{ExitCode: 1, Tail: text}); got != journal.TestsNotStarted {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	for text, file := range map[string]string{"ModuleNotFoundError: No module named 'pytest'\n": "test_a.py", "Error: Cannot find module './jest'\n": "a.test.js"} {
+		run, _ := suite.RerunOf(file, nil, suite.Lines{}, func(string) ([]byte, bool) { return []byte(`{"scripts": {"test": "x"}}`), true })
+		if got := (command{Retest: run}).howItEnded(loop.Check{ExitCode: 1, Tail: text}); got != journal.TestsNotBuilt {
+			t.Errorf("%s: %s", text, got)
 		}
 	}
 	for _, none := range []loop.Check{{ExitCode: 5}, {ExitCode: 1, Tail: "> No tests found for given includes"}} {

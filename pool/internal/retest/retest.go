@@ -10,6 +10,7 @@
 package retest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -73,7 +75,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (advice str
 	}
 	s.Facts.Retest = next
 	w.Save()
-	if !next.Refused() {
+	if !next.Refused() || next.NotStarted() { // no agent can make a missing program run
 		return "", nil
 	}
 	return t.Spaces.Secrets.Clean(adviceOn(next, w.Checkout.Base.Name)), nil
@@ -99,11 +101,7 @@ func (t *Tester) fillIn(ctx context.Context, w Work, s journal.State, r *journal
 		return err
 	}
 	c.helpers = helpers(s.Facts.Watch)
-	var gate []string
-	for _, line := range must.Gate {
-		gate = append(gate, line.Line)
-	}
-	p := c.plan(gate, must.RetestCommand)
+	p := c.plan(suite.Lines{Gate: texts(must.Gate), Setup: texts(must.Setup)}, must.RetestCommand)
 	switch {
 	case p.whyExempt != "":
 		r.Exempt, r.Why = true, p.whyExempt
@@ -116,6 +114,13 @@ func (t *Tester) fillIn(ctx context.Context, w Work, s journal.State, r *journal
 		return t.runTests(ctx, w, p, r)
 	}
 	return nil
+}
+
+func texts(commands []loop.Command) (lines []string) {
+	for _, c := range commands {
+		lines = append(lines, c.Line)
+	}
+	return lines
 }
 
 // runTests runs the tests of the change on the base and, unless all have passed there, on the tip.
@@ -169,7 +174,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 	}
 	for i, check := range got.Checks {
 		one := ran(runs[i].howItEnded(check), check, log+loop.GateLog(0, i))
-		if commit == w.tip() && one.Outcome != journal.TestsPassed { // the agent has to know
+		if one.Outcome == journal.TestsNotStarted || commit == w.tip() && one.Outcome != journal.TestsPassed { // the agent has to know
 			one.Tail = report.LastBytes(check.Tail, tailKept)
 		}
 		list = append(list, one)
@@ -263,13 +268,16 @@ func conclude(runs []journal.Rerun) (proved bool, why string) {
 // flaw returns why a run proves nothing; empty: it proves the change.
 func flaw(r journal.Rerun) string {
 	what := strings.Join(r.Files[:min(3, len(r.Files))], ", ")
+	for _, run := range []*journal.TestRun{&r.Base, r.Tip} {
+		if run != nil && run.Outcome == journal.TestsNotStarted {
+			return fmt.Sprintf("%s: %s", r.Command, notStarted(*run))
+		}
+	}
 	switch {
 	case r.Base.Outcome == journal.TestsPassed:
 		return what + " passes without the change"
 	case r.Base.Outcome == journal.TestsNone:
 		return "no test of " + what + " runs without the change"
-	case r.Base.Outcome == journal.TestsNotStarted || r.Tip != nil && r.Tip.Outcome == journal.TestsNotStarted:
-		return "the command for " + what + " cannot be started: " + r.Command
 	case r.Proves():
 		return ""
 	case r.Tip != nil && r.Tip.Outcome == journal.TestsNone:
@@ -278,4 +286,10 @@ func flaw(r journal.Rerun) string {
 		return what + " does not end in time with the change"
 	}
 	return what + " fails with the change, too"
+}
+
+// notStarted says why tests could not run: with the last line of the output, or else the exit status.
+func notStarted(r journal.TestRun) string {
+	lines := strings.Split(strings.TrimSpace(r.Tail), "\n")
+	return cmp.Or(strings.TrimSpace(lines[len(lines)-1]), fmt.Sprintf("exit status %d", r.ExitCode))
 }
