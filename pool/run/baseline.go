@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/internal/feedback"
 	"github.com/ralph-pool/ralph/pool/internal/retest"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run/internal/tree"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -71,7 +72,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		return x.cut(ctx, s, journal.StageBaseline), nil
 	case err != nil:
 		x.result.Unavailable = workspace.BaselineErrorIn(err)
-		if s.Facts.Open = faultOf(err, false); s.Facts.Open.Kind == journal.FaultOther {
+		if s.Facts.Open = tree.FaultOf(err, false); s.Facts.Open.Kind == journal.FaultOther {
 			s.Facts.Open.Kind = journal.FaultBase
 		}
 		return s, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/disk"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/internal/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -18,7 +17,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -59,7 +57,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
 		fresh = x.space.CheckProvider(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
-	s.Facts.Open, x.openErr = faultOf(err, fresh), err
+	s.Facts.Open, x.openErr = tree.FaultOf(err, fresh), err
 	if s.Facts.Open.IsUnavailable() {
 		x.result.Unavailable = err
 	}
@@ -268,21 +266,6 @@ func (x *execution) environment() []string {
 		"RALPH_ISSUE_URL="+x.run.URL,
 		"RALPH_BASE="+x.run.Base,
 		fmt.Sprintf("RALPH_ATTEMPT=%d", x.run.Attempt))
-}
-
-// faultOf classifies an error of opening: does it affect only this run, or every run?
-func faultOf(err error, fresh bool) *journal.Fault {
-	f := &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}
-	if _, ok := errors.AsType[*gateway.AgentError](err); ok {
-		f.Kind = journal.FaultAgent
-	} else if _, ok := errors.AsType[*tree.DirtyError](err); ok {
-		f.Kind = journal.FaultDirty
-	} else if publish.Unreachable(err) {
-		f.Kind = journal.FaultUnavailable
-	} else if _, short := errors.AsType[*disk.ShortError](err); short || fresh || importer.IsOutOfResources(err) { // what the machine lacks, every run lacks
-		f.Kind = journal.FaultSandbox
-	}
-	return f
 }
 
 // CheckIdentity returns an error if commits cannot have the configured author, committer and signature. Callers check before an

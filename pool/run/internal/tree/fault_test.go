@@ -1,4 +1,4 @@
-package run
+package tree
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestFaultOfTheMachine(t *testing.T) {
 		&git.Error{ExitCode: 128, Stderr: "fatal: unable to create file cannot fork: File name too long"}: journal.FaultOther,
 		&git.Error{ExitCode: -1}: journal.FaultOther,
 	} {
-		if got := faultOf(err, false); got.Kind != want || got.Text != err.Error() {
+		if got := FaultOf(err, false); got.Kind != want || got.Text != err.Error() {
 			t.Errorf("%v: %+v, want %s", err, got, want)
 		}
 	}
