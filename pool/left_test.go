@@ -87,6 +87,38 @@ func TestRunWhoseRecordIsLost(t *testing.T) {
 	}
 }
 
+// The same for a run that could not tell the remote that it waits.
+func TestUntoldRunWhoseRecordIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	f.issue("a")
+	hook := filepath.Join(bare, "hooks", "pre-receive")
+	f.onStage(journal.StageWork, func(journal.Record) {
+		if err := os.WriteFile(hook, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+			t.Error(err)
+		}
+	})
+	if r := f.only(f.sweep(t.Context())); !r.Ended.IsZero() {
+		t.Fatalf("%+v", r)
+	}
+	f.bury(bare)
+	for _, lost := range []string{hook, f.state} {
+		if err := os.RemoveAll(lost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.forget()
+	f.Config.Run.Repo = f.open("origin")
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r.Verdict)
+	}
+	if trees := f.git(f.repo, "worktree", "list"); strings.Contains(trees, "locked") {
+		t.Errorf("worktrees:\n%s", trees)
+	}
+	f.clean()
+}
+
 // A run whose folder cannot be written is deferred, and the caller gets the reason.
 func TestRunWithoutAFolder(t *testing.T) {
 	t.Parallel()

@@ -172,7 +172,8 @@ func TestRunIsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"retry det": "ralph: `ralph stop det` ends the current run\n",
+		"retry det": "ralph: `ralph stop det` ends the current run, on the machine that works it; " +
+			"the next `ralph work` ends the claim of a lost run\n",
 		"work --agent-command=true --sandbox=none --skip-permissions det": "; `ralph logs -f det` follows the run\n",
 	} {
 		if got := m.run(t, nil, strings.Fields(line)...); got.status != exit.Incomplete || !strings.Contains(got.stdout+got.stderr, want) {

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -271,6 +272,32 @@ func TestLeaveUntold(t *testing.T) {
 	clone.now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 	if _, err := clone.Claim(ctx, "k", Holder{Owner: "you", Run: "r2"}, ttl); err != nil {
 		t.Errorf("later: %v", err)
+	}
+}
+
+// A run whose state folder is removed leaves nothing that keeps its issue from others, and its journal is gone.
+func TestLeaveWithoutStateFolder(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	state := filepath.Join(t.TempDir(), "state")
+	s.store.waitDir = filepath.Join(state, "left")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := claimed(t, s.store, "r1")
+	s.script(filepath.Join(s.bare(), "hooks", "pre-receive"), "exit 1")
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reserve(t.Context(), "r1", time.Hour); !errors.Is(err, git.ErrDeclined) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(state); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state folder is back: %v", err)
+	}
+	s.store.alive = func(int, string) bool { return false }
+	if got := s.state(s.store); !got.Gone {
+		t.Errorf("%+v", got)
 	}
 }
 

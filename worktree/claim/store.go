@@ -289,7 +289,7 @@ func (s *Store) state(key, message string) State {
 	case err != nil:
 		return State{Err: s.unreadableError(key, err)}
 	case d.Holder != nil:
-		return State{Holder: *d.Holder, Deferred: hasNoProcess(*d.Holder) && s.isOfThisMachine(*d.Holder), Gone: s.hasStopped(*d.Holder), Record: d.Record}
+		return State{Holder: *d.Holder, Deferred: s.isWaiting(*d.Holder) && s.isOfThisMachine(*d.Holder), Gone: s.hasStopped(*d.Holder), Record: d.Record}
 	case d.Record.Finished:
 		return State{Gone: true, Record: d.Record, Finished: &d.Record}
 	}

@@ -33,7 +33,7 @@ func (s *Store) recordWait(run string, until time.Time) error {
 	}
 	files, err := os.ReadDir(s.waitDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(s.waitDir, 0o700)
+		err = os.Mkdir(s.waitDir, 0o700) // if the state folder above it is gone, so is the run's journal
 	}
 	for _, file := range files {
 		if info, err := file.Info(); err == nil && s.now().After(info.ModTime()) {

@@ -52,7 +52,8 @@ func NewRetry(a *compose.App) *cobra.Command {
 			return &exit.Error{
 				Status: exit.Incomplete,
 				Err:    fmt.Errorf("retry %s: %w", issue.Key, err),
-				Hint:   "`ralph stop " + issue.Key + "` ends the current run",
+				Hint: "`ralph stop " + issue.Key + "` ends the current run, on the machine that works it; " +
+					"the next `ralph work` ends the claim of a lost run",
 			}
 		case err != nil:
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
