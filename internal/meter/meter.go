@@ -107,21 +107,21 @@ func (a *Answer) Terms() Terms {
 // framing of events only makes the estimate larger.
 const BytesPerToken = 4
 
-// Estimated returns the usage of a finished answer to a request that asked for that much. It estimates what the answer has not stated.
+// Estimated returns the usage of a finished answer to a request. It estimates what the answer has not stated.
 // complete means that the service itself has ended the answer: if that has begun to state its usage, no more was generated than
 // arrived. Otherwise the service may have gone on, or thought without saying it.
-func (a *Answer) Estimated(asked agents.Usage, complete bool) (u agents.Usage, model string) {
+func (a *Answer) Estimated(asked Request, complete bool) (u agents.Usage, model string) {
 	u, model, seen := a.Usage()
 	if a.Finished() {
 		return u, model
 	}
 	output := a.size / BytesPerToken
-	if !seen {
-		u.Input = asked.Input
-		u.Estimated = u.Input
+	if !seen || asked.Compacts { // the end would state what a summary has cost
+		u.Estimated = max(asked.Most.Input-u.Input-u.CacheRead-u.CacheWrite, 0)
+		u.Input += u.Estimated
 	}
-	if !seen || !complete {
-		output = max(output, asked.Output)
+	if !seen || !complete || asked.Compacts {
+		output = max(output, asked.Most.Output)
 	}
 	if output > u.Output {
 		u.Output, u.Estimated = output, u.Estimated+output

@@ -23,6 +23,8 @@ type Request struct {
 	// Models are the models that the request names; the last is the main one. A name that cannot be one is "".
 	Models []string
 	Tiers  map[string]bool // service tiers that it names
+	// Compacts says that the service may first summarize the conversation.
+	Compacts bool
 }
 
 // Model returns the main model; "" if the request names none.
@@ -61,6 +63,8 @@ func Asked(body []byte, path string) Request {
 				if value.IsObject() {
 					read(value, false)
 				}
+			case outer && (name == "contextmanagement" || name == "compaction"):
+				r.Compacts = r.Compacts || compacts(value, name == "compaction")
 			case outer && (name == "servicetier" || name == "speed"):
 				var named tier
 				if _ = named.UnmarshalJSON([]byte(value.Raw)); named != "" {
@@ -70,7 +74,7 @@ func Asked(body []byte, path string) Request {
 			case name == "maxoutputtokens",
 				(name == "maxtokens" || name == "maxcompletiontokens") && !strings.HasSuffix(path, "/responses"): // means nothing there
 				limit = max(limit, value.Int())
-			case name == "n" && strings.HasSuffix(path, "/completions"), name == "candidatecount" && !outer:
+			case (name == "n" || name == "bestof") && strings.HasSuffix(path, "/completions"), name == "candidatecount" && !outer:
 				answers = max(answers, value.Int())
 			}
 			return true
@@ -79,11 +83,22 @@ func Asked(body []byte, path string) Request {
 	if v := gjson.ParseBytes(body); v.IsObject() {
 		read(v, true)
 	}
-	if limit <= 0 {
+	if limit <= 0 || strings.HasSuffix(path, "/compact") { // a summary has no limit
 		limit = maxOutput
 	}
 	r.Most = agents.Usage{Input: int64(len(body)) / BytesPerToken, Output: min(limit, maxOutput) * max(1, min(answers, maxAnswers))}
+	if r.Compacts {
+		r.Most.Input, r.Most.Output = 2*r.Most.Input, r.Most.Output+maxOutput
+	}
 	return r
+}
+
+// compacts reports whether a field may ask for a summary: always, or by a name in its value.
+func compacts(v gjson.Result, always bool) bool {
+	if always {
+		return v.Type != gjson.Null && v.Type != gjson.False
+	}
+	return strings.Contains(strings.ToLower(v.Raw), "compact") || strings.Contains(v.Raw, `\u`)
 }
 
 func (r *Request) addModel(v gjson.Result) {

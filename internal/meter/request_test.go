@@ -29,12 +29,36 @@ func TestAsked(t *testing.T) {
 		{"/v1/chat/completions", `{"max_tokens":1,"max_completion_tokens":20,"n":3}`, 60, ""},
 		{"/v1beta/models/gemini-3-pro:generateContent", `{"generationConfig":{"maxOutputTokens":8}}`, 8, "gemini-3-pro"},
 		{"/v1beta/models/gemini-3-pro:generateContent", `{"generation_config":{"max_output_tokens":8,"candidateCount":2}}`, 16, "gemini-3-pro"},
+		{"/responses/compact", `{"max_output_tokens":1,"max_tokens":1}`, maxOutput, ""},
+		{"/v1/completions", `{"max_tokens":10,"n":2,"best_of":5}`, 50, ""},
 		{"/model/anthropic.claude-v1/converse", `{"inferenceConfig":{"maxTokens":7}}`, 7, "anthropic.claude-v1"},
 	} {
 		asked := Asked([]byte(tt.body), tt.path)
 		got, model := asked.Most, asked.Model()
 		if want := (agents.Usage{Input: int64(len(tt.body)) / BytesPerToken, Output: tt.output}); got != want || model != tt.model {
 			t.Errorf("%s %s: %+v of %q, want %+v of %q", tt.path, tt.body, got, model, want, tt.model)
+		}
+	}
+}
+
+// A request that lets the service summarize the conversation first may use the input twice, and the longest output once more.
+func TestAskedToCompact(t *testing.T) {
+	t.Parallel()
+	for body, compacts := range map[string]bool{
+		`{"max_tokens":9,"context_management":{"edits":[{"type":"clear_thinking_20251015"},{"type":"compact_20260112"}]}}`: true,
+		`{"max_tokens":9,"Context_Management":{"Edits":[{"Type":"COMPACT_20990101","type":7}]}}`:                           true,
+		`{"max_tokens":9,"contextManagement":[{"type":"compaction","compact_threshold":1000}]}`:                            true,
+		`{"max_tokens":9,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}}`:                            false,
+		`{"max_tokens":9,"context_management":null,"compaction":null}`:                                                     false,
+		`{"max_tokens":9,"compaction":{"type":"summarize"}}`:                                                               true,
+		`{"max_tokens":9,"messages":[{"content":"context_management: compact","compaction":{}}]}`:                          false,
+	} {
+		want := agents.Usage{Input: int64(len(body)) / BytesPerToken, Output: 9}
+		if compacts {
+			want.Input, want.Output = 2*want.Input, want.Output+maxOutput
+		}
+		if got := Asked([]byte(body), "/v1/messages").Most; got != want {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
 		}
 	}
 }
@@ -100,8 +124,14 @@ func TestUnstatedOutput(t *testing.T) {
 	} {
 		a := New(sse, "/v1/messages")
 		_, _ = fmt.Fprint(a, tt.body)
-		if got, _ := a.Estimated(asked, tt.complete); got != tt.want {
+		if got, _ := a.Estimated(Request{Most: asked}, tt.complete); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}
+	}
+	a := New(sse, "/v1/messages") // the beginning does not say what a summary has cost
+	_, _ = fmt.Fprint(a, start)
+	got, _ := a.Estimated(Request{Most: agents.Usage{Input: 5000, Output: 32000}, Compacts: true}, false)
+	if want := (agents.Usage{Input: 1200 + 2700, Output: 32000, CacheRead: 800, CacheWrite: 300, Estimated: 32000 + 2700}); got != want {
+		t.Errorf("with a summary: %+v, want %+v", got, want)
 	}
 }

@@ -135,6 +135,17 @@ func examples(tb testing.TB) []example {
 		{"anthropic", js, "/v1/messages", anthropicJSON, anthropic, "claude-opus-4-6"},
 		{"anthropic, indented", js, "/v1/messages", indent(tb, anthropicJSON), anthropic, "claude-opus-4-6"},
 		{"anthropic, as a stream", sse, "/v1/messages", anthropicJSON, anthropic, "claude-opus-4-6"},
+		{
+			"anthropic with a summary, which the counts leave out", sse, "/v1/messages",
+			strings.ReplaceAll(anthropicStream, `"output_tokens":42}`, `"output_tokens":42,"iterations":[{"type":"compaction","input_tokens":500000,"output_tokens":100000},`+
+				`{"type":"message","input_tokens":1200,"cache_creation_input_tokens":300,"cache_read_input_tokens":800,"output_tokens":42},{"input_tokens":-5},7]}`),
+			agents.Usage{Input: 501200, Output: 100042, CacheRead: 800, CacheWrite: 300}, "claude-sonnet-4-5-20250929",
+		},
+		{
+			"anthropic with one iteration", js, "/v1/messages",
+			strings.ReplaceAll(anthropicJSON, `"output_tokens":42,`, `"output_tokens":42,"iterations":[{"type":"message","input_tokens":1200,"output_tokens":42}],`),
+			anthropic, "claude-opus-4-6",
+		},
 		{"responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "completed"), openai, "gpt-5.1-codex"},
 		{"incomplete responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "incomplete"), openai, "gpt-5.1-codex"},
 		{"failed responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "failed"), openai, "gpt-5.1-codex"},

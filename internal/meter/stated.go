@@ -21,7 +21,7 @@ type stated struct {
 
 // terms returns the facts besides model and tokens on which the price depends.
 func (s *stated) terms() Terms {
-	t := Terms{HourWrites: max(s.Tokens.Creation.Hour.n, int64(s.Tokens.CacheDetails))}
+	t := Terms{HourWrites: max(s.Tokens.Creation.Hour.n, s.Tokens.Iterations.hour, int64(s.Tokens.CacheDetails))}
 	for _, said := range []tier{s.Tier, s.Bedrock, s.Tokens.Tier, s.Tokens.Speed, s.Gemini.Tier, s.Gemini.Traffic} {
 		if said != "" && (t.Tier == "" || t.Tier == standard) {
 			t.Tier = string(said)
@@ -41,8 +41,9 @@ type tokens struct {
 	Creation     struct {
 		Hour count `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
-	Tier  tier `json:"service_tier"`
-	Speed tier `json:"speed"`
+	Iterations iterations `json:"iterations"`
+	Tier       tier       `json:"service_tier"`
+	Speed      tier       `json:"speed"`
 
 	// OpenAI's chat completions.
 	Prompt        count   `json:"prompt_tokens"`
@@ -104,6 +105,10 @@ func (s *stated) usage() (u agents.Usage, seen bool) {
 		{
 			Input: t.Prompt.n - prompt.CacheRead.n - prompt.CacheWrite.n, Output: t.Completion.n,
 			CacheRead: prompt.CacheRead.n, CacheWrite: prompt.CacheWrite.n,
+		},
+		{
+			Input: t.Iterations.input, Output: t.Iterations.output,
+			CacheRead: t.Iterations.cacheRead, CacheWrite: t.Iterations.cacheWrite,
 		},
 		{
 			Input: t.ConverseInput.n, Output: t.ConverseOutput.n,
@@ -169,6 +174,27 @@ func (h *hourTokens) UnmarshalJSON(raw []byte) error {
 		}
 	}
 	*h = max(*h, hourTokens(sum))
+	return nil
+}
+
+// iterations is the sum of Anthropic's list of the model's calls for one answer. The counts beside the list leave out calls that cost
+// money, such as the one that summarizes the conversation.
+type iterations struct{ input, output, cacheRead, cacheWrite, hour int64 }
+
+// UnmarshalJSON never fails.
+func (s *iterations) UnmarshalJSON(raw []byte) error {
+	var list []json.RawMessage
+	_ = json.Unmarshal(raw, &list)
+	var sum iterations
+	for _, one := range list {
+		var t tokens
+		_ = json.Unmarshal(one, &t)
+		sum.input, sum.output = sum.input+t.Input.n, sum.output+t.Output.n
+		sum.cacheRead, sum.cacheWrite = sum.cacheRead+t.CacheRead.n, sum.cacheWrite+t.CacheWrite.n
+		sum.hour += t.Creation.Hour.n
+	}
+	s.input, s.output = max(s.input, sum.input), max(s.output, sum.output)
+	s.cacheRead, s.cacheWrite, s.hour = max(s.cacheRead, sum.cacheRead), max(s.cacheWrite, sum.cacheWrite), max(s.hour, sum.hour)
 	return nil
 }
 

@@ -26,6 +26,10 @@ func TestTerms(t *testing.T) {
 		},
 		"Anthropic, fast":     {js, `{"usage":{"input_tokens":1,"service_tier":"standard","speed":"fast"}}`, Terms{Tier: "fast"}},
 		"Anthropic, no terms": {js, `{"usage":{"input_tokens":1,"service_tier":null,"speed":null,"cache_creation":null}}`, Terms{}},
+		"Anthropic, a summary for an hour": {
+			js, `{"usage":{"input_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":7},"iterations":[{"type":"compaction","cache_creation":` +
+				`{"ephemeral_1h_input_tokens":50}},{"type":"message","cache_creation":{"ephemeral_1h_input_tokens":7}}]}}`, Terms{HourWrites: 57},
+		},
 		"OpenAI's responses": {
 			sse, `data: {"type":"response.completed","response":{"model":"m","service_tier":"flex","usage":{"input_tokens":3}}}` + "\n\n", Terms{Tier: "flex"},
 		},

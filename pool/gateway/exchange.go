@@ -23,8 +23,8 @@ type exchange struct {
 	number   int             // of the request, in the meter
 	path     string
 	size     int           // bytes of the request
-	asked    agents.Usage  // the most that the request may use
-	need     agents.Usage  // the same with its cost
+	asked    meter.Request // its input is as reserved
+	need     agents.Usage  // the most that the request may use
 	model    string        // named by the request; empty: none
 	limited  func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
 	answer   *meter.Answer // nil: no answer yet
@@ -132,7 +132,7 @@ func (x *exchange) End() {
 	if x.answer == nil {
 		x.answer = meter.New("", x.path)
 		if x.ctx.Err() == nil { // the service, and not the agent, has broken the connection
-			x.asked.Output = 0
+			x.asked.Most.Output = 0
 		}
 	}
 	if used, model := x.answer.Estimated(x.asked, x.complete); used != (agents.Usage{}) {

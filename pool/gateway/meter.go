@@ -129,8 +129,9 @@ func (m *Meter) admit(ctx context.Context, from *caller, method, path string, bo
 	if err := m.checkModels(from, q, limitsCost); err != nil {
 		return nil, err
 	}
-	x := &exchange{meter: m, ctx: ctx, from: from, path: path, size: len(body), asked: q.Most, model: q.Model()}
-	x.need = m.need(from, q, len(body), limitsCost)
+	x := &exchange{meter: m, ctx: ctx, from: from, path: path, size: len(body), asked: q, model: q.Model()}
+	x.need = m.need(from, q, limitsCost)
+	x.asked.Most.Input = x.need.Input
 	m.noteRequest(from, x.model)
 	if err := m.reserve(ctx, x); err != nil {
 		return nil, err
@@ -156,10 +157,10 @@ const bytesPerToken = 2
 
 // need returns the most that a request may use. The service may choose the tier, so the tier of the last answer counts like those
 // that the request names. Without a price the dearest one of the service counts if the cost is limited.
-func (m *Meter) need(from *caller, q meter.Request, size int, limitsCost bool) agents.Usage {
+func (m *Meter) need(from *caller, q meter.Request, limitsCost bool) agents.Usage {
 	lastModel, lastTier := m.last()
 	most := q.Most
-	most.Input = int64(size) / bytesPerToken
+	most.Input *= meter.BytesPerToken / bytesPerToken
 	models := q.Models
 	if len(models) == 0 {
 		models = []string{lastModel}

@@ -239,7 +239,7 @@ func TestMeterEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{"model":"m","max_tokens":32000,"messages":[]}`
-	const input = 11
+	const input = 22
 	for _, tt := range []struct {
 		name    string
 		hangsUp bool
@@ -255,6 +255,9 @@ func TestMeterEstimates(t *testing.T) {
 			broken := io.MultiReader(strings.NewReader("data: x\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
 			_, _ = io.Copy(io.Discard, answering(x, 200, nil, broken))
 		}, agents.Usage{Input: input, Output: 32000, Estimated: input + 32000}},
+		{"the service says less", true, func(x egress.Exchange) {
+			_, _ = answering(x, 200, nil, strings.NewReader(said("m", 3, 2))).Read(make([]byte, 1000))
+		}, agents.Usage{Input: 3, Output: 2}},
 		{"the service refuses", true, func(x egress.Exchange) {
 			answering(x, 529, nil, http.NoBody)
 		}, agents.Usage{}},
@@ -284,6 +287,22 @@ func TestMeterEstimates(t *testing.T) {
 	}
 	if x, err := m.admit(t.Context(), nil, "POST", "/v1/messages/count_tokens", nil); x != nil || err != nil {
 		t.Errorf("what costs nothing is followed: %v, %v", x, err)
+	}
+}
+
+// A request that lets the service summarize the conversation reserves the summary, and its usage counts.
+func TestMeterCountsSummaries(t *testing.T) {
+	t.Parallel()
+	m := NewMeter(Network{}, "r")
+	m.Limit(loop.Budget{Tokens: 1_000_000})
+	x := askFor(t.Context(), t, m, `{"max_tokens":10,"context_management":{"edits":[{"type":"compact_20260112"}]}}`)
+	if got := m.reserved; got.Output < 100_000 || got.Input != 76 {
+		t.Errorf("reserved %+v", got)
+	}
+	answered(x, 200, `{"model":"m","usage":{"input_tokens":9,"output_tokens":1,"iterations":[`+
+		`{"type":"compaction","input_tokens":500000,"output_tokens":100000},{"type":"message","input_tokens":9,"output_tokens":1}]}}`)
+	if got := m.Used(); got.Input != 500_009 || got.Output != 100_001 {
+		t.Errorf("used %+v", got)
 	}
 }
 
