@@ -2,7 +2,8 @@
 //
 // Sending never delays runs. Pending messages are files on disk, up to a limit. They are sent again until the channel
 // accepts them, after a crash by the next process. So each message is sent at least once, always with the same id. Messages
-// that exceed the limit, are rejected for good or are too old are dropped and logged.
+// that exceed the limit, are rejected for good or are too old are dropped and logged. A message that cannot be stored is sent
+// once from memory: it may be about the full disk.
 package notify
 
 import (
@@ -104,12 +105,13 @@ type Notifier struct {
 	last   map[string]string // guarded by mu; the last line of each kind of problem
 }
 
-// lane is a channel with its pending messages. One goroutine uses it, except poke and box.
+// lane is a channel with its pending messages. One goroutine uses it, except wake, box and unstored.
 type lane struct {
 	Channel
 	box        outbox
 	wakeup     chan struct{}        // wakes the goroutine
 	deliveries map[string]*delivery // pending messages by file name
+	unstored   chan Message         // messages that could not be stored
 }
 
 // delivery is the state of sending one message.
@@ -132,7 +134,7 @@ func New(c Config) *Notifier {
 		return n
 	}
 	for _, channel := range c.Channels {
-		l := &lane{channel, newOutbox(c.Outbox, channel), make(chan struct{}, 1), map[string]*delivery{}}
+		l := &lane{channel, newOutbox(c.Outbox, channel), make(chan struct{}, 1), map[string]*delivery{}, make(chan Message, queued)}
 		n.lanes = append(n.lanes, l)
 		n.loops.Go(func() { n.send(ctx, l) })
 	}
@@ -144,6 +146,7 @@ func New(c Config) *Notifier {
 func (n *Notifier) send(ctx context.Context, l *lane) {
 	for {
 		closed := n.isClosed() // no message is added after that
+		n.sendUnstored(ctx, l)
 		n.sendDue(ctx, l, closed)
 		if closed || ctx.Err() != nil {
 			return
@@ -164,6 +167,27 @@ func (n *Notifier) isClosed() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.closed
+}
+
+// sendUnstored tries each message that could not be stored, once.
+func (n *Notifier) sendUnstored(ctx context.Context, l *lane) {
+	for len(l.unstored) > 0 {
+		m := <-l.unstored
+		if err := l.deliver(ctx, m); err != nil {
+			n.dropped(l, m, err)
+		}
+	}
+}
+
+// deliver tries to send a message, within the time limit.
+func (l *lane) deliver(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	return l.Send(ctx, m)
+}
+
+func (n *Notifier) dropped(l *lane, m Message, why error) {
+	n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", m.Issue, "error", why)
 }
 
 // sendDue tries each message that is due. With all it tries every pending message.
@@ -200,9 +224,7 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, d *deliver
 		return err != nil
 	}
 	if !d.sent {
-		within, cancel := context.WithTimeout(ctx, sendTime)
-		err = l.Send(within, e.Message)
-		cancel()
+		err = l.deliver(ctx, e.Message)
 	}
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, errFinal)) {
 		if d.scheduleRetry(); d.n == 1 && ctx.Err() == nil {
@@ -212,7 +234,7 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, d *deliver
 		return false
 	}
 	if err != nil {
-		n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", e.Issue, "error", err)
+		n.dropped(l, e.Message, err)
 	}
 	if err := e.done(); err != nil {
 		d.scheduleRetry()
@@ -322,11 +344,25 @@ func (n *Notifier) enqueue(m Message) {
 		return
 	}
 	for _, l := range n.lanes {
-		if err := l.box.add(m); err != nil {
-			n.c.Log.Warn("notification dropped", "channel", l.Name(), "issue", m.Issue, "error", err)
+		if err := l.box.add(m); err != nil && !n.keep(l, m, err) {
+			n.dropped(l, m, err)
 			continue
 		}
 		l.wake()
+	}
+}
+
+// keep keeps a message that could not be stored in memory, and reports whether there is room.
+func (n *Notifier) keep(l *lane, m Message, why error) bool {
+	if errors.Is(why, errFull) {
+		return false
+	}
+	select {
+	case l.unstored <- m:
+		n.c.Log.Warn("notification not stored: sent once from memory", "channel", l.Name(), "issue", m.Issue, "error", why)
+		return true
+	default:
+		return false
 	}
 }
 

@@ -1,9 +1,13 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +102,35 @@ func TestWhatIsTold(t *testing.T) {
 		n.Close()
 		if got := f.texts(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A message that cannot be stored, as on a full disk, is sent once from memory.
+func TestUnwritableOutbox(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		fail []error
+		want []string
+		log  string
+	}{
+		"sent":     {nil, []string{"shop is not worked: the disk is full"}, "notification not stored: sent once from memory"},
+		"not sent": {[]error{errors.New("away")}, nil, "notification dropped"},
+	} {
+		var log bytes.Buffer
+		f := &fake{fail: c.fail}
+		n := New(Config{
+			Channels: []Channel{f}, On: []string{OnProblem}, Project: "shop", Outbox: filepath.Join(file, "outbox"),
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		n.Problem("the disk is full")
+		n.Close()
+		if got := f.texts(); !slices.Equal(got, c.want) || f.tried != 1 || !strings.Contains(log.String(), c.log) {
+			t.Errorf("%s: %q after %d attempts, want %q\n%s", name, got, f.tried, c.want, &log)
 		}
 	}
 }
