@@ -160,6 +160,51 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A second service for the same projects is refused while the first one works them.
+func TestServeTwice(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	file, other := filepath.Join(m.root, "serve.yaml"), filepath.Join(m.root, "other.yaml")
+	for _, path := range []string{file, other} {
+		if err := os.WriteFile(path, []byte("projects: [{repo: nowhere}]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func(file string) (end func()) {
+		errs, interrupt, status := newTranscript(), make(chan struct{}), make(chan int, 1)
+		var out bytes.Buffer
+		h := m.host(&out, &out)
+		h.Stderr, h.Interrupt = errs, interrupt
+		go func() { status <- Run(context.WithoutCancel(t.Context()), []string{"serve", "--listen=none", file}, h) }()
+		errs.until(t, "nowhere is not a folder")
+		return func() {
+			close(interrupt)
+			if got := <-status; got != 0 {
+				t.Errorf("status %d\n%s", got, errs.until(t, ""))
+			}
+		}
+	}
+	end := start(file)
+	link := filepath.Join(m.root, "link.yaml")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []string{file, link} {
+		ended := func(h *compose.Host) { // otherwise a service that is not refused would work for ever
+			interrupt := make(chan struct{})
+			close(interrupt)
+			h.Interrupt = interrupt
+		}
+		got := m.run(t, ended, "serve", "--log-format=text", "--listen=none", again)
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "another ralph serve of this machine works ROOT/serve.yaml already") {
+			t.Errorf("%+v", got)
+		}
+	}
+	start(other)()
+	end()
+	start(file)()
+}
+
 // Machines of a fleet serve the pages of the queue if asked to, and share the logins of people.
 func TestServeInFleet(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,9 @@ func (s *serving) configure() (list []service.Project, total int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if s.state, err = s.StateDir(loaded.Config); err != nil {
+		return nil, 0, err
+	}
 	if !loaded.Asked("log-level") {
 		loaded.Config.LogLevel = zerolog.LevelInfoValue
 	}

@@ -93,6 +93,7 @@ type serving struct {
 	metrics *web.Metrics
 	live    *dashboard.Live
 	joined  *joined // nil: not in a fleet
+	state   string  // folder of the state of all repositories
 
 	metricsOnly bool // without the role web: no pages and no API
 
@@ -132,6 +133,13 @@ func (s *serving) run() error {
 		return err
 	}
 	defer s.joined.leave()
+	if s.joined == nil { // a fleet's database gives each issue to one machine
+		release, err := s.alone()
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	if s.metricsOnly = s.joined != nil && !s.joined.roles["web"]; s.metricsOnly && !s.cmd.Flags().Changed("listen") {
 		s.listen = "none"
 	}
