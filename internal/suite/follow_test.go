@@ -34,10 +34,11 @@ func TestFollow(t *testing.T) {
 		return []byte(text), ok
 	}
 	for gate, want := range map[string]string{
-		"sh scripts/check.sh": "scripts/lib.sh scripts/more.bash tools/check.py run.js scripts/sub/last.sh hooks/verify tools/helper.py tools/deep/thing.py lib/a.js",
-		"make test":           "rules.mk ci.sh",
-		"npm test":            "tests/all.js",
-		"grep x src.txt":      "",
+		"sh scripts/check.sh":                 "scripts/lib.sh scripts/more.bash tools/check.py run.js scripts/sub/last.sh hooks/verify tools/helper.py tools/deep/thing.py lib/a.js",
+		"make test":                           "rules.mk ci.sh",
+		"sh -c \"$(cat hooks/../nested.sh)\"": "ci/*.sh spec/*.sh ci/lib checks/deep",
+		"npm test":                            "tests/all.js",
+		"grep x src.txt":                      "",
 
 		"bash ci/*.sh": "spec/*.sh ci/lib checks/deep", "for f in ci/*.sh other; do\n\tbash -e \"./$f\" || exit 1\ndone": "spec/*.sh ci/lib checks/deep",
 		". ci/lib && check": "checks/deep", "source \"$PWD/ci/lib\"; check": "checks/deep", "sh nested.sh": "ci/*.sh spec/*.sh ci/lib checks/deep",
@@ -53,6 +54,20 @@ func TestFollow(t *testing.T) {
 		slices.Sort(wanted)
 		if !slices.Equal(got, wanted) {
 			t.Errorf("%s: %q, want %q", gate, got, wanted)
+		}
+	}
+}
+
+// A file is a check if the gate runs it, or compares with it. A file that the gate only looks at may be the work itself.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"./run | diff - expected": true, "cmp /tmp/out expected": true, "grep -q -f expected out.txt": true, "egrep --file=./expected out.txt": true,
+		"cat expected | sh": true, "eval \"$(cat expected)\"": true, "head -5 expected | bash": true, "cat x | python3 expected": true,
+		"test -f expected": false, "grep -q x expected": false, "cat ./expected": false, "cat ./expected | grep x": false, "cat ./expected | python3 check.py": false,
+	} {
+		if got := suite.Reached([]string{line})("expected"); got != want {
+			t.Errorf("%s: %t", line, got)
 		}
 	}
 }

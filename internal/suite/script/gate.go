@@ -35,11 +35,18 @@ func (p Programs) Files(gate []string) map[string]Named {
 	folders := []string{""}
 	var words []string
 	for _, line := range gate {
-		for command := range commands(line) {
-			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,", r) })
-			if !onlyReads(parts) {
-				words = append(append(words, parts...), "")
+		for _, command := range commands(line, p.Interpreters) {
+			parts := command.words()
+			if !command.executed && onlyReads(parts) {
+				continue
 			}
+			for i, word := range parts {
+				if i > 0 && slices.Contains([]string{"diff", "cmp"}, parts[0]) && !strings.HasPrefix(word, "-") && !path.IsAbs(word) {
+					word = "./" + word // a file, whatever its name
+				}
+				words = append(words, word)
+			}
+			words = append(words, "")
 		}
 	}
 	for i, word := range words {
@@ -160,9 +167,9 @@ func (p Programs) calls(from, text string) (found []call) {
 	for _, word := range scriptWords(text, p.Interpreters) {
 		add(word, true)
 	}
-	for command := range commands(text) {
+	for _, command := range commands(text, p.Interpreters) {
 		before := ""
-		for n, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) }) {
+		for n, word := range strings.FieldsFunc(command.text, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) }) {
 			for _, file := range p.Runners[path.Base(word)] {
 				if n == 0 {
 					add(file, false)

@@ -3,7 +3,6 @@
 package script
 
 import (
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -20,8 +19,8 @@ func scriptWords(text string, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
 	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
 		loops := map[string][]string{}
-		for command := range commands(text) {
-			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) })
+		for _, command := range commands(text, interpreters) {
+			parts := strings.FieldsFunc(command.text, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) })
 			for len(parts) > 0 && startsCommand(parts[0]) {
 				parts = parts[1:]
 			}
@@ -29,6 +28,8 @@ func scriptWords(text string, interpreters []string) (words []string) {
 				continue
 			}
 			switch {
+			case command.executed:
+				words = append(words, slices.DeleteFunc(parts, func(word string) bool { return strings.HasPrefix(word, "-") })...)
 			case onlyReads(parts):
 			case len(parts) > 3 && parts[0] == "for" && parts[2] == "in":
 				loops[parts[1]] = parts[3:]
@@ -74,14 +75,19 @@ func startsCommand(word string) bool {
 	return slices.Contains([]string{"!", "if", "then", "else", "elif", "while", "until", "do", "time"}, word)
 }
 
-// onlyReads reports whether the command only reads files as data and runs none of them.
+// onlyReads reports whether the command only reads files as data, runs none of them, and compares with none.
 func onlyReads(command []string) bool {
-	for _, word := range command {
+	for i, word := range command {
 		if startsCommand(word) {
 			continue
 		}
+		if strings.HasSuffix(word, "grep") && slices.ContainsFunc(command[i:], func(word string) bool { // with a file of patterns
+			return strings.HasPrefix(word, "-f") || word == "--file"
+		}) {
+			return false
+		}
 		return slices.Contains([]string{
-			"test", "[", "[[", "grep", "egrep", "fgrep", "rg", "diff", "cmp", "cat", "head", "tail", "wc", "ls", "echo", "printf", "stat",
+			"test", "[", "[[", "grep", "egrep", "fgrep", "rg", "cat", "head", "tail", "wc", "ls", "echo", "printf", "stat",
 			"sha256sum", "shellcheck", "shfmt", "touch", "mkdir", "rm",
 		}, path.Base(word))
 	}
@@ -94,11 +100,6 @@ func takesFile(word string, interpreters []string) bool {
 		return true
 	}
 	return slices.Contains(interpreters, path.Base(word))
-}
-
-// commands yields the simple commands of a text.
-func commands(text string) iter.Seq[string] {
-	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n`;&|(){}", r) })
 }
 
 // IsPattern reports whether the word is a file pattern.

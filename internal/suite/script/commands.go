@@ -1,0 +1,157 @@
+package script
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// command is a part of a text between separators, mostly a simple command.
+type command struct {
+	text     string
+	executed bool // an interpreter may run what it prints: sh reads it from a pipe, or as "$(…)"
+}
+
+// words splits a command into words, without quotes.
+func (c command) words() []string {
+	return strings.FieldsFunc(c.text, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,", r) })
+}
+
+// group is a part of a text in parentheses or backquotes, or the text itself.
+type group struct {
+	begin    int  // its first command
+	pipe     int  // the first command of the present pipe
+	piped    bool // the next command reads from the pipe
+	first    bool // no word of the present command yet
+	runs     bool // the present command runs what follows as a script
+	executed bool // an interpreter may run what the group prints
+}
+
+// scanner splits a text into commands. Its time is linear in the length of the text.
+type scanner struct {
+	interpreters []string
+	found        []command
+	groups       []group
+	marks        []int // marks[i] changes the number of reasons why commands from i on are executed
+}
+
+// commands returns the commands of a text.
+func commands(text string, interpreters []string) []command {
+	s := scanner{interpreters: interpreters, groups: []group{{first: true}}, marks: []int{0}}
+	begin, quoted := 0, false // quoted: within backquotes
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if !strings.ContainsRune("\n`;&|(){}", rune(c)) {
+			continue
+		}
+		s.end(text[begin:i])
+		begin = i + 1
+		double := begin < len(text) && text[begin] == c
+		switch {
+		case c == '|' && !double:
+			s.next(true)
+		case c == '(':
+			s.open(i > 0 && (text[i-1] == '$' || text[i-1] == '<'))
+		case c == ')':
+			s.close()
+		case c == '`' && !quoted:
+			s.open(true)
+			quoted = true
+		case c == '`':
+			s.close()
+			quoted = false
+		case c == '{' || c == '}' || c == '&' && i > 0 && (text[i-1] == '>' || text[i-1] == '|'): // ${…}, 2>&1, |&
+		default:
+			s.next(false)
+		}
+		if double && (c == '|' || c == '&') {
+			i, begin = i+1, begin+1
+		}
+	}
+	s.end(text[begin:])
+	reasons := 0
+	for i := range s.found {
+		reasons += s.marks[i]
+		s.found[i].executed = reasons > 0
+	}
+	return s.found
+}
+
+func (s *scanner) top() *group { return &s.groups[len(s.groups)-1] }
+
+// mark marks the commands from one on as executed.
+func (s *scanner) mark(from int) {
+	s.marks[from]++
+	s.marks[len(s.found)]--
+}
+
+// end ends a command, or a part of one.
+func (s *scanner) end(text string) {
+	c, g := command{text: text}, s.top()
+	words := c.words()
+	for len(words) > 0 && startsCommand(words[0]) {
+		words = words[1:]
+	}
+	if g.piped && readsScript(words, s.interpreters) {
+		s.mark(g.pipe)
+	}
+	g.runs = g.runs || g.first && len(words) > 0 && slices.Contains([]string{"eval", ".", "source"}, words[0]) ||
+		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(s.interpreters, path.Base(word)) })
+	g.first = g.first && len(words) == 0
+	s.found, s.marks = append(s.found, c), append(s.marks, 0)
+}
+
+// next begins a command.
+func (s *scanner) next(piped bool) {
+	g := s.top()
+	if !piped {
+		g.pipe = len(s.found)
+	}
+	g.piped, g.first, g.runs = piped, true, false
+}
+
+// open begins a group. What a substitution prints is a script after an interpreter, and in the place of a program.
+func (s *scanner) open(substitution bool) {
+	g, inner := s.top(), group{begin: len(s.found), pipe: len(s.found), first: true}
+	switch {
+	case substitution:
+		inner.executed = g.runs || g.first
+		g.first = false
+	case g.piped:
+		inner.pipe, inner.piped = g.pipe, true
+	}
+	s.groups = append(s.groups, inner)
+}
+
+// close ends a group.
+func (s *scanner) close() {
+	g := s.top()
+	if len(s.groups) == 1 { // as in the pattern of a case
+		s.next(false)
+		return
+	}
+	if g.executed {
+		s.mark(g.begin)
+	}
+	s.groups = s.groups[:len(s.groups)-1]
+}
+
+// readsScript reports whether a command runs its standard input as a script.
+func readsScript(words, interpreters []string) bool {
+	i := slices.IndexFunc(words, func(word string) bool {
+		return slices.Contains(interpreters, path.Base(word)) || path.Base(word) == "make"
+	})
+	if i < 0 {
+		return false
+	}
+	operands := 0
+	for _, word := range words[i+1:] {
+		switch {
+		case word == "-" || word == "-s" || word == "/dev/stdin":
+			return true
+		case !strings.HasPrefix(word, "-"):
+			operands++
+		}
+	}
+	return operands == 0 && path.Base(words[i]) != "make"
+}
