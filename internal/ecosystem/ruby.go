@@ -75,7 +75,7 @@ const rubyStandard = "English abbrev base64 benchmark bigdecimal bundler cgi cov
 	"erb error_highlight etc expect fcntl fiddle fileutils find forwardable getoptlong io ipaddr irb json logger matrix mkmf monitor " +
 	"mutex_m net nkf objspace observer open-uri open3 openssl optparse ostruct pathname pp prettyprint prime pstore psych pty racc rbconfig " +
 	"rdoc readline reline resolv rexml rinda ripper rss ruby2_keywords rubygems securerandom set shellwords singleton socket stringio " +
-	"strscan syntax_suggest syslog tempfile time timeout tmpdir tsort un unicode_normalize uri weakref yaml zlib"
+	"strscan syntax_suggest syslog tempfile time timeout tmpdir tsort un uri weakref yaml zlib"
 
 func rubyTools() []Tool {
 	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `

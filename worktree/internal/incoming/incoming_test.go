@@ -141,8 +141,8 @@ func TestFolderIsLocked(t *testing.T) {
 	if locked, err := filelock.Try(other); !locked {
 		t.Fatal(err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
 	if _, err := hold(ended, dir); !errors.Is(err, context.Canceled) {
 		t.Errorf("held by another: %v", err)
 	}
