@@ -83,6 +83,9 @@ type Options struct {
 	// retries) and the sandbox's environment, but not Request.Vars.
 	Env     []string
 	Command []string // program and arguments, for an agent without a program of its own
+	// Address is the model service's address if the user has set it, without a password, and AddressFrom the name of what sets
+	// it. They are for people and for parking only.
+	Address, AddressFrom string
 }
 
 // Request is the input of one iteration.

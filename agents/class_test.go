@@ -18,8 +18,9 @@ func TestClasses(t *testing.T) {
 		RateLimit: {StatusClass(429), claudeErrorClass("rate_limit"), codexCodeClass("rate_limit_exceeded")},
 		Overload: {
 			StatusClass(408), StatusClass(500), StatusClass(503), StatusClass(529), claudeErrorClass("server_error"),
-			claudeErrorClass("connection_failed"), codexCodeClass("server_is_overloaded"),
+			codexCodeClass("server_is_overloaded"),
 		},
+		Unreachable:   {claudeErrorClass("connection_failed"), codexTextClass("Connection failed: x")},
 		ModelNotFound: {StatusClass(404), claudeErrorClass("model_not_found"), codexCodeClass("model_not_found")},
 		BadRequest: {
 			StatusClass(400), StatusClass(413), StatusClass(422), claudeErrorClass("request_too_large"),
@@ -34,7 +35,7 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	for class, want := range map[Class]string{
-		RateLimit: "true true", Overload: "true true", Auth: "true true", NoCredit: "true true", BadRequest: "false true",
+		RateLimit: "true true", Overload: "true true", Unreachable: "true true", Auth: "true true", NoCredit: "true true", BadRequest: "false true",
 		ModelNotFound: "false true", NotStarted: "false true", MaxTurns: "false false", Killed: "false false",
 		OtherFailure: "false false",
 	} {

@@ -350,8 +350,10 @@ func claudeErrorClass(name string) Class {
 		return NoCredit
 	case "rate_limit_error", "rate_limit":
 		return RateLimit
-	case "overloaded_error", "overloaded", "api_error", "server_error", "timeout_error", "connection_failed":
+	case "overloaded_error", "overloaded", "api_error", "server_error", "timeout_error":
 		return Overload
+	case "connection_failed":
+		return Unreachable
 	case "not_found_error", "model_not_found":
 		return ModelNotFound
 	case "invalid_request_error", "invalid_request", "request_too_large":

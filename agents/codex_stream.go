@@ -232,7 +232,7 @@ func codexTextClass(text string) Class {
 		{"We're currently experiencing high demand", Overload},
 		{"Selected model is at capacity", Overload},
 		{"stream disconnected before completion", Overload},
-		{"Connection failed", Overload},
+		{"Connection failed", Unreachable},
 		{"Quota exceeded", NoCredit},
 		{"Your workspace is out of credits", NoCredit},
 		{"Missing environment variable", Auth},

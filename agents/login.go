@@ -124,6 +124,16 @@ func FindService(a Agent, u User) (Service, error) {
 	return s, nil
 }
 
+// AddressOf returns the address that the user has set for the agent's model service in the environment, and the variable's name;
+// empty: none is set.
+func AddressOf(a Agent, u User) (address, variable string) {
+	e := a.Describe().Endpoint
+	if e == nil || u.variable(e.UpstreamEnv) == "" {
+		return "", ""
+	}
+	return u.variable(e.UpstreamEnv), e.UpstreamEnv
+}
+
 // Path returns the agent's own login file; empty for an agent without one.
 func (l Login) Path(u User) string {
 	if l.File == "" {

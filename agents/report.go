@@ -119,7 +119,8 @@ type Class string
 
 const (
 	RateLimit     Class = "rate-limit"
-	Overload      Class = "overload"    // the model service is overloaded, failing or unreachable
+	Overload      Class = "overload"    // the model service is overloaded or failing
+	Unreachable   Class = "unreachable" // the model service cannot be reached
 	Auth          Class = "auth"        // not logged in, or the login was rejected
 	NoCredit      Class = "no-credit"   // the account has no credit left, or has reached a limit of its owner
 	BadRequest    Class = "bad-request" // the request or the command line was rejected, and would be again
@@ -132,7 +133,7 @@ const (
 
 // Unavailable reports whether the agent, not its work, is at fault, so that waiting or another agent helps.
 func (c Class) Unavailable() bool {
-	return c == RateLimit || c == Overload || c == Auth || c == NoCredit
+	return c == RateLimit || c == Overload || c == Unreachable || c == Auth || c == NoCredit
 }
 
 // Fatal reports whether another iteration cannot help.
@@ -146,6 +147,8 @@ type Failure struct {
 	Message string `json:"message"` // one line for people; see NewFailure
 	// ResetAt is the end of a rate limit; zero if the CLI does not say.
 	ResetAt time.Time `json:"reset_at,omitzero"`
+	// Address is the model service's address, if the user has set it.
+	Address string `json:"address,omitempty"`
 }
 
 // unavailableFor is the time to wait for an agent that does not state when it is available again.
@@ -154,7 +157,7 @@ const unavailableFor = 5 * time.Minute
 // AvailableAt returns when an agent that failed at the given time is expected to be available. It is zero if waiting does not help: a
 // missing login or program counts as soon as a person has provided it.
 func (f *Failure) AvailableAt(failed time.Time) time.Time {
-	if f.Class != RateLimit && f.Class != Overload || f.ResetAt.After(failed) {
+	if f.Class != RateLimit && f.Class != Overload && f.Class != Unreachable || f.ResetAt.After(failed) {
 		return f.ResetAt
 	}
 	return failed.Add(unavailableFor)

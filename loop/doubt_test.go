@@ -58,3 +58,35 @@ func TestUnseenRefusalIsDoubted(t *testing.T) {
 		})
 	}
 }
+
+// An agent takes the answer of ralph's proxy for that of a failing service. The failure says what the proxy knows, and what sets the
+// service's address.
+func TestUnreachableService(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		says    agents.Class
+		passed  MeteredRequests
+		class   agents.Class
+		message string
+	}{
+		"not reached": {
+			agents.Overload, MeteredRequests{Refused: true, Unreached: "127.0.0.1:1 cannot be reached: connection refused"}, agents.Unreachable,
+			"the model service at 127.0.0.1:1 cannot be reached: connection refused; SERVICE_URL sets its address, http://127.0.0.1:1",
+		},
+		"refused": {agents.Unreachable, MeteredRequests{Refused: true}, agents.Overload, ""},
+	} {
+		m := newFakeMeter()
+		m.passed = tt.passed
+		c := fakeConfig(fakeSandbox{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			fmt.Fprintf(cmd.Stdout, "fail %s 0\n", tt.says)
+			return sandboxes.Exit{Code: 1}, nil
+		}}, &recorder{})
+		c.Import, c.Meter = importCommits(0), m
+		c.Options.Address, c.Options.AddressFrom = "http://127.0.0.1:1", "SERVICE_URL"
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndUnavailable)
+		if f := r.Failure; f.Class != tt.class || f.Address != "http://127.0.0.1:1" || tt.message != "" && f.Message != tt.message {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -121,6 +121,8 @@ type MeteredRequests struct {
 	// off an answer, and has answered no later one. LimitEnd is the end of the limit that it has stated; zero: none.
 	Refused  bool
 	LimitEnd time.Time
+	// Unreached says why the service could not be reached at all, with its address; empty: it could.
+	Unreached string
 }
 
 // Sandbox is the place where commands run. [sandboxes.Sandbox] describes Exec.

@@ -138,7 +138,8 @@ func (w *Worker) Running() []Running {
 // Parked lists the agents that runs on this host found unavailable and that are not expected back yet.
 func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	return untilKilled(ctx, w, func(ctx context.Context) ([]journal.Parked, error) {
-		return parking.Load(ctx, w.c.Run.Store, w.c.Run.Pool, w.runner.Host(), time.Now())
+		list, err := parking.Load(ctx, w.c.Run.Store, w.c.Run.Pool, w.runner.Host(), time.Now())
+		return journal.ParkedAt(w.c.Run.Agents(), list), err
 	})
 }
 

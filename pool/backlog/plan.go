@@ -273,7 +273,9 @@ func (v view) needsText(issue tracker.Issue) bool {
 // waitsForRetry reports whether the issue's retry time is still to come.
 func (v view) waitsForRetry(key string) bool {
 	t := v.tally[key]
-	return t.MustWait(v.now, v.p.Run.Chain(t.Attempts+1).Choices())
+	chain := v.p.Run.Chain(t.Attempts + 1)
+	t.Parked = journal.ParkedAt(chain, t.Parked)
+	return t.MustWait(v.now, chain.Choices())
 }
 
 func (v view) isWanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }

@@ -272,10 +272,12 @@ func (d *Database) block(ctx context.Context, account string, wait time.Duration
 	return err
 }
 
-// park records the agents of the account that are unavailable after now. It skips overloaded services, which may affect
+// park records the agents of the account that are unavailable after now. It skips overloaded and unreachable services, which may affect
 // only this machine.
 func (d *Database) park(ctx context.Context, account string, now time.Time, list []journal.Parked) error {
-	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool { return p.Class == agents.Overload || !p.Until.After(now) })
+	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool {
+		return p.Class == agents.Overload || p.Class == agents.Unreachable || !p.Until.After(now)
+	})
 	if len(list) == 0 {
 		return nil
 	}

@@ -17,24 +17,25 @@ import (
 
 // exchange is one request to the service with its answer.
 type exchange struct {
-	meter    *Meter
-	ctx      context.Context // ends when the agent hangs up
-	from     *caller         // may be nil
-	number   int             // of the request, in the meter
-	path     string
-	size     int           // bytes of the request
-	asked    meter.Request // its input is as reserved
-	need     agents.Usage  // the most that the request may use
-	model    string        // named by the request; empty: none
-	limited  func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
-	answer   *meter.Answer // nil: no answer yet
-	complete bool          // the service has ended the answer
-	failed   bool          // the service refused the request
-	refusal  *refusal      // how, if it did
-	last     []byte        // end of the answer so far
-	used     agents.Usage  // usage so far
-	unpriced bool          // a model with an unknown price has answered
-	sent     atomic.Bool   // the service may have the whole request
+	meter     *Meter
+	ctx       context.Context // ends when the agent hangs up
+	from      *caller         // may be nil
+	number    int             // of the request, in the meter
+	path      string
+	size      int           // bytes of the request
+	asked     meter.Request // its input is as reserved
+	need      agents.Usage  // the most that the request may use
+	model     string        // named by the request; empty: none
+	limited   func()        // is called if the service refuses the request because of a rate limit or overload; may be nil
+	answer    *meter.Answer // nil: no answer yet
+	complete  bool          // the service has ended the answer
+	failed    bool          // the service refused the request
+	refusal   *refusal      // how, if it did
+	unreached string        // why the service could not be reached, with its address
+	last      []byte        // end of the answer so far
+	used      agents.Usage  // usage so far
+	unpriced  bool          // a model with an unknown price has answered
+	sent      atomic.Bool   // the service may have the whole request
 }
 
 // Request wraps the request's body to see whether it was sent.
@@ -69,6 +70,11 @@ func (x *exchange) Answer(in *http.Response) io.ReadCloser {
 		x.limited()
 	}
 	return &answer{in.Body, x}
+}
+
+// Unreached notes that the service could not be reached.
+func (x *exchange) Unreached(address, why string) {
+	x.unreached = address + " cannot be reached: " + why
 }
 
 // answer is the body of an answer.

@@ -121,7 +121,7 @@ func (c Config) Open() (*Gateway, error) {
 	}
 	var addresses []string
 	for _, e := range config.Endpoints {
-		addresses = append(addresses, g.proxy.URL(e.Name), e.Upstream)
+		addresses = append(addresses, g.proxy.URL(e.Name), e.Upstream, hostOf(g.proxy.URL(e.Name)), hostOf(e.Upstream))
 	}
 	g.real = strings.NewReplacer(addresses...)
 	for i, l := range g.Agents {
@@ -132,6 +132,13 @@ func (c Config) Open() (*Gateway, error) {
 		}
 	}
 	return g, nil
+}
+
+// hostOf returns a URL's host and port.
+func hostOf(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
 }
 
 // point adds the options that make the agent use its service at the address.

@@ -86,6 +86,10 @@ func TestChain(t *testing.T) {
 	if g.RestoreAddresses(nil, failure); failure.Message != "502 Bad Gateway, url: https://api.openai.com/v1/responses" {
 		t.Errorf("the service is named as %q", failure.Message)
 	}
+	bare := &agents.Failure{Message: "check " + strings.TrimPrefix(g.proxy.URL("openai"), "http://")}
+	if g.RestoreAddresses(bare); bare.Message != "check api.openai.com" {
+		t.Errorf("the service is named as %q", bare.Message)
+	}
 	c.Meter = NewMeter(c.Network, "r")
 	e := c.endpoint(agents.Codex{}, agents.Service{Name: "openai"})
 	for _, status := range []int{200, 429, 500, 529} {

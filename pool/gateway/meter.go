@@ -87,7 +87,7 @@ func (m *Meter) Requests(by agents.Link) loop.MeteredRequests {
 	passed.UsedNothing = passed.Answered && !m.served && m.open == 0
 	for _, r := range m.refusals {
 		if m.concerns(r, by) {
-			passed.Refused = true
+			passed.Refused, passed.Unreached = true, r.unreached
 			if r.end.After(passed.LimitEnd) {
 				passed.LimitEnd = r.end
 			}

@@ -27,13 +27,14 @@ type refused struct {
 	agent, model string
 	end          time.Time // of the limit; zero: not stated
 	at           int       // number of requests that the meter had admitted
+	unreached    string    // why the service could not be reached, with its address; empty: it has refused the request
 }
 
 // noteRefusal records that the service has refused a request, or broken off its answer, and the end of its limit; zero: not stated.
 func (m *Meter) noteRefusal(x *exchange, end time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := refused{x.from.name(), x.model, end, m.admitted}
+	r := refused{x.from.name(), x.model, end, m.admitted, x.unreached}
 	i := slices.IndexFunc(m.refusals, func(o refused) bool { return o.agent == r.agent && o.model == r.model })
 	if i < 0 {
 		m.refusals = append(m.refusals, r)

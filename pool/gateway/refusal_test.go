@@ -67,6 +67,9 @@ func TestRefusalsAreSeen(t *testing.T) {
 			if tt.hangsUp {
 				hangUp(nil)
 			}
+			if name == "not reached" {
+				x.Unreached("127.0.0.1:1", "connection refused")
+			}
 			x.End()
 			hangUp(nil)
 			got, want := m.Requests(agents.Link{}), time.Unix(tt.end, 0)
@@ -75,6 +78,9 @@ func TestRefusalsAreSeen(t *testing.T) {
 				want = time.Time{}
 			case tt.end < 0:
 				want = time.Now().Add(time.Duration(-tt.end) * time.Second)
+			}
+			if unreached := "127.0.0.1:1 cannot be reached: connection refused"; (got.Unreached == unreached) != (name == "not reached") {
+				t.Errorf("%s: %q", name, got.Unreached)
 			}
 			if got.Refused != tt.refused || !got.LimitEnd.Equal(want) {
 				t.Errorf("%s: refused %v until %s, want %v until %s", name, got.Refused, got.LimitEnd, tt.refused, want)

@@ -19,6 +19,8 @@ type Parked struct {
 	At    time.Time    `json:"at,omitzero"`    // time of the observation
 	Until time.Time    `json:"until,omitzero"` // zero: until a person acts, for example logs in
 	Key   string       `json:"issue,omitempty"`
+	// Address is the service's address, if the user had set it: at another address the agent may be available.
+	Address string `json:"address,omitempty"`
 }
 
 // Choice returns the agent and the model.
@@ -30,12 +32,16 @@ func (p Parked) IsWaiting(now time.Time) bool { return isWaiting(p.At, p.Until, 
 // Sentence says until when and why the agent is unavailable.
 func (p Parked) Sentence() string {
 	why := map[agents.Class]string{
-		agents.RateLimit:  "its limit is reached",
-		agents.Overload:   "its model service is overloaded",
-		agents.Auth:       "it is not logged in",
-		agents.NoCredit:   "its account has no credit left",
-		agents.NotStarted: "its program cannot be started",
+		agents.RateLimit:   "its limit is reached",
+		agents.Overload:    "its model service is overloaded",
+		agents.Unreachable: "its model service cannot be reached",
+		agents.Auth:        "it is not logged in",
+		agents.NoCredit:    "its account has no credit left",
+		agents.NotStarted:  "its program cannot be started",
 	}[p.Class]
+	if p.Class == agents.Unreachable && p.Address != "" {
+		why += " at " + p.Address
+	}
 	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)
 	if p.Until.IsZero() {
 		text = fmt.Sprintf("Agent %s is not used: %s", p.Choice(), why)
@@ -78,7 +84,7 @@ func (r Record) parkedAgents() []Parked {
 // parkedIn returns the agent that was unavailable in an iteration; false if none was, as far as the iteration shows.
 func parkedIn(it loop.Iteration) (Parked, bool) {
 	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
-		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.AvailableAt(it.Ended)}, true
+		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.AvailableAt(it.Ended), Address: f.Address}, true
 	}
 	return Parked{}, false
 }
@@ -86,6 +92,13 @@ func parkedIn(it loop.Iteration) (Parked, bool) {
 // wasAvailable reports whether the agent was available to the end.
 func wasAvailable(it loop.Iteration) bool {
 	return it.Failure == nil && (it.Ending == loop.EndingExit || it.Ending == loop.EndingGrace)
+}
+
+// ParkedAt returns those of the parked agents whose service still has the address at which it was unavailable.
+func ParkedAt(chain agents.Chain, list []Parked) []Parked {
+	return slices.DeleteFunc(slices.Clone(list), func(p Parked) bool {
+		return slices.ContainsFunc(chain, func(l agents.Link) bool { return l.Choice() == p.Choice() && l.Options.Address != p.Address })
+	})
 }
 
 // ParkedIn returns the agents that are unavailable now, according to the records of any issues on this host. For each agent

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,5 +103,20 @@ func TestWaits(t *testing.T) {
 		if got := tt.tally.MustWait(parkedAt.Add(time.Duration(tt.now)*time.Minute), tt.chain); got != tt.want {
 			t.Errorf("%d: waits %t, not %t", i, got, tt.want)
 		}
+	}
+}
+
+// An agent is parked only at the address where its service was unavailable.
+func TestParkedAt(t *testing.T) {
+	t.Parallel()
+	old := []journal.Parked{{Agent: "command", Class: agents.Unreachable, Address: "http://127.0.0.1:1"}}
+	for address, parked := range map[string]int{"http://127.0.0.1:1": 1, "http://127.0.0.1:2": 0, "": 0} {
+		chain := agents.Chain{{Agent: agents.Command{}, Options: agents.Options{Address: address}}}
+		if got := journal.ParkedAt(chain, old); len(got) != parked {
+			t.Errorf("at %q: %+v", address, got)
+		}
+	}
+	if text := old[0].Sentence(); !strings.Contains(text, "its model service cannot be reached at http://127.0.0.1:1") {
+		t.Error(text)
 	}
 }

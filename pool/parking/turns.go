@@ -48,8 +48,10 @@ func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	}
 	t.lot.mu.Lock()
 	defer t.lot.mu.Unlock()
-	if it.Failure != nil {
-		t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.AvailableAt(it.Ended)})
+	if f := it.Failure; f != nil {
+		t.lot.park(journal.Parked{
+			Agent: c.Agent, Model: c.Model, Class: f.Class, At: it.Ended, Until: f.AvailableAt(it.Ended), Address: f.Address,
+		})
 	}
 	i := t.lot.firstAvailable(t.names, t.passedOver, it.Ended)
 	if i < 0 {

@@ -62,6 +62,8 @@ type Exchange interface {
 	// Answer returns the body that the sandbox gets for the service's answer; it is read as it arrives. Answer is called at most
 	// once, and not for an answer that the sandbox does not get.
 	Answer(in *http.Response) io.ReadCloser
+	// Unreached is called if the service cannot be reached, with its address and the reason.
+	Unreached(address, why string)
 	// End is called once, after everything else.
 	End()
 }
@@ -182,7 +184,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		if r.Context().Err() != nil {
 			return // the program has hung up
 		}
-		p.refuseUnreached(w, e, err, secret)
+		p.refuseUnreached(w, e, err, secret, exchange)
 		return
 	}
 	if err := checkSearchable(in); err != nil {
@@ -201,7 +203,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 
 // refuseUnreached refuses a request that did not reach the service. It names the service, because the program only knows a loopback
 // address.
-func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder) {
+func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder, x Exchange) {
 	var d *denial
 	switch err = p.tooLarge(err); {
 	case !errors.As(err, &d):
@@ -212,6 +214,9 @@ func (p *Proxy) refuseUnreached(w http.ResponseWriter, e *endpoint, err error, s
 		return
 	}
 	where := net.JoinHostPort(e.host, strconv.Itoa(e.port))
+	if x != nil {
+		x.Unreached(where, d.detail)
+	}
 	p.writeHTTPRefusal(w, e.host, e.port, &denial{d.reason, "the service at " + where + " cannot be reached: " + d.detail, d.err})
 }
 
@@ -266,9 +271,8 @@ func (e *endpoint) outgoing(r *http.Request, body []byte) (out *http.Request, fi
 // overrideHeaders returns headers with which some services treat a request as one with another method or path.
 func overrideHeaders() []string {
 	return []string{
-		"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Method", "X-Original-Method", "X-Original-Url",
-		"X-Original-Uri", "X-Rewrite-Url", "X-Rewrite-Uri", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Forwarded-Prefix",
-		"X-Forwarded-Method", "X-Envoy-Original-Path",
+		"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Method", "X-Original-Method", "X-Original-Url", "X-Original-Uri",
+		"X-Rewrite-Url", "X-Rewrite-Uri", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Forwarded-Prefix", "X-Forwarded-Method", "X-Envoy-Original-Path",
 	}
 }
 

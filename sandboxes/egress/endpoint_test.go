@@ -192,6 +192,8 @@ func (x exchange) Answer(in *http.Response) io.ReadCloser {
 	return copied{io.TeeReader(in.Body, x.told), in.Body}
 }
 
+func (exchange) Unreached(string, string) {}
+
 func (x exchange) End() { x.end <- true }
 
 // follow returns a change that makes an endpoint use the exchange.
@@ -396,7 +398,7 @@ func TestEndpointRefuses(t *testing.T) {
 		},
 		"a service that is not there": {
 			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://example.com:444" },
-			status:   502, body: "the service at example.com:444 cannot be reached: nothing answers there", event: "not-connected example.com:444",
+			status:   502, body: "the service at example.com:444 cannot be reached: connection refused", event: "not-connected example.com:444",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -72,7 +73,7 @@ func (i *internet) dial(ctx context.Context, network, address string) (net.Conn,
 	i.dialled = append(i.dialled, address)
 	i.mu.Unlock()
 	if real == "" {
-		return nil, fmt.Errorf("dial %s: connection refused", address)
+		return nil, fmt.Errorf("dial %s: %w", address, syscall.ECONNREFUSED)
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, real)
 }

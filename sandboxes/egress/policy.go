@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/reach"
@@ -85,13 +86,8 @@ func (p *policy) dialHost(ctx context.Context, host string, port int, allowPriva
 		return nil, &denial{NotResolved, "the name has no address", err}
 	}
 	good := slices.DeleteFunc(found, func(a netip.Addr) bool {
-		switch reach.Of(a) {
-		case reach.Public:
-			return !allowPrivate && ownAddress(a)
-		case reach.Private:
-			return !allowPrivate
-		}
-		return true
+		kind := reach.Of(a)
+		return (kind != reach.Public || !allowPrivate && ownAddress(a)) && (kind != reach.Private || !allowPrivate)
 	})
 	if len(good) == 0 {
 		return nil, deny(AddressRefused, "the name resolves to a private, local or reserved address")
@@ -103,6 +99,9 @@ func (p *policy) dialHost(ctx context.Context, host string, port int, allowPriva
 			return c, nil
 		}
 		last = err
+	}
+	if errors.Is(last, syscall.ECONNREFUSED) {
+		return nil, &denial{NotConnected, "connection refused", last}
 	}
 	return nil, &denial{NotConnected, "nothing answers there", last}
 }

@@ -146,10 +146,29 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 		SkipPermissions: c.SkipPermissions,
 		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
 	}
+	options.Address, options.AddressFrom = a.ServiceAddress(c, agent)
 	if provider.Name() == "sbx" {
 		options.Env = append(agents.Conceal(env, agents.Chain{{Agent: agent}}), sbxPlaceholders(agent)...)
 	}
 	return agent, options, sandboxEnv, err
+}
+
+// ServiceAddress returns the address that the user has set for the agent's model service, without a password, and the name of the
+// key or variable.
+func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from string) {
+	if c.AgentUpstream != "" {
+		return c.AgentUpstream, "agent-upstream"
+	}
+	user := a.User()
+	if env, err := a.AgentEnv(c.AgentEnv); err == nil {
+		user.Env = slices.Concat(user.Env, env)
+	}
+	address, from = agents.AddressOf(agent, user)
+	if u, err := url.Parse(address); err == nil {
+		u.User, u.RawQuery = nil, ""
+		address = u.String()
+	}
+	return address, from
 }
 
 // checkUpstream refuses an agent-upstream that would have no effect: prompts and a key would go to a host that the user did not name.

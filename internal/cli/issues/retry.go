@@ -59,7 +59,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.UI.Printf("The next `ralph work` works %s.\n", screen.CleanLine(issue.Key))
-		parked, err := look.Waits(ctx, p)
+		parked, err := look.Waits(ctx, a, p)
 		if !told {
 			look.PrintParked(a, parked)
 			told = true

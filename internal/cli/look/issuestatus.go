@@ -53,6 +53,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row(journal.Record{})[1], report.Reason(last.Verdict.Reason)
 		all := sumOf(runs)
 		s.Attempts, s.Spent, s.Unknown, s.Branch, s.Request = t.Attempts, all.Usage, all.Unknown, last.Branch, last.Request.URL
+		t.Parked = stillParked(a, p, t.Parked)
 		if t.MustWait(time.Now(), choices(p.Config, t.Attempts+1)) {
 			s.RetryAt = t.RetryAt
 		}

@@ -180,7 +180,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	slices.SortStableFunc(states, byNeed)
 	markClosed(ctx, p, states)
 	slices.SortStableFunc(states, byNeed)
-	parked, err := loadParked(ctx, p)
+	parked, err := Parked(ctx, a, p)
 	if err != nil {
 		return err
 	}

@@ -105,19 +105,32 @@ func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) st
 	PrintOpen(a, list)
 }
 
-// loadParked lists the agents that runs of this host found unavailable, and whose waiting time is not over.
-func loadParked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
+// Parked lists the agents that runs of this host found unavailable, and whose waiting time is not over.
+func Parked(ctx context.Context, a *compose.App, p *compose.Parts) ([]journal.Parked, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	return parking.Load(ctx, p.Journal, "", host, time.Now())
+	list, err := parking.Load(ctx, p.Journal, "", host, time.Now())
+	return stillParked(a, p, list), err
+}
+
+// stillParked returns those of the agents whose model service still has the address at which it was unavailable.
+func stillParked(a *compose.App, p *compose.Parts, list []journal.Parked) []journal.Parked {
+	return slices.DeleteFunc(slices.Clone(list), func(parked journal.Parked) bool {
+		agent, err := a.Agents().Lookup(parked.Agent)
+		if err != nil {
+			return false
+		}
+		address, _ := a.ServiceAddress(p.Config, agent)
+		return address != parked.Address
+	})
 }
 
 // Waits lists the unavailable agents for which a first attempt has to wait, soonest first. It is empty if one of the attempt's
 // agents is available.
-func Waits(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
-	parked, err := loadParked(ctx, p)
+func Waits(ctx context.Context, a *compose.App, p *compose.Parts) ([]journal.Parked, error) {
+	parked, err := Parked(ctx, a, p)
 	return parking.Waits(choices(p.Config, 1), parked), err
 }
 
