@@ -394,7 +394,7 @@ func TestEvents(t *testing.T) {
 	for _, e := range d.events {
 		kinds = append(kinds, string(e.Kind))
 	}
-	if got, want := strings.Join(kinds, " "), "iteration agent signal agent commits iteration-ended gate gate"; got != want {
+	if got, want := strings.Join(kinds, " "), "iteration agent signal agent said commits iteration-ended gate gate"; got != want {
 		t.Errorf("events %q, want %q", got, want)
 	}
 }

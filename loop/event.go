@@ -20,6 +20,7 @@ const (
 	EventGate      EventKind = "gate"      // a gate command starts or has ended
 	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunCommands
 	EventSpent     EventKind = "spent"     // the agent has used more tokens
+	EventSaid      EventKind = "said"      // the agent has ended after its completion signal; its commits are not imported yet
 	EventEnded     EventKind = "iteration-ended"
 )
 

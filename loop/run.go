@@ -169,6 +169,9 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 		return step{end: EndPrompt, err: err}
 	}
 	t.Prompt = r.prompt
+	if _, asks := taggedAnswer(t.message, tagQuestion); t.Signal != "" && t.Failure == nil && !asks {
+		r.observe.emit(Event{Kind: EventSaid, Iteration: n})
+	}
 	err = r.importWork(ctx, n)
 	if err == nil {
 		t.Commits = r.res.Work.New

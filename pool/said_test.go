@@ -86,6 +86,43 @@ func TestDeathDuringTheGate(t *testing.T) {
 	f.clean()
 }
 
+// The same for a death between the agent's end and the end of the import. What the agent has left uncommitted needs it again.
+func TestDeathBeforeTheImport(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		leaves string
+		starts int
+	}{"all is committed": {"", 1}, "not all is committed": {"; echo more > more", 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent, starts := once(t, test.leaves+done)
+			f := newFixture(t, agent)
+			f.Config.Run.Gate = lines("test -f a.txt")
+			f.issue("a")
+			said := 0 // the save
+			for save := 1; said == 0; save++ {
+				probe := newFixture(t, commits)
+				probe.Config.Run.Gate = f.Config.Run.Gate
+				probe.issue("a")
+				if _, died := probe.dieAt(save, true); !died {
+					t.Fatal("no save has the signal before the import")
+				}
+				if r := probe.runs("a")[0]; r.Facts.Said && r.Facts.SignalTip == "" && r.Commits == 0 {
+					said = save
+				}
+			}
+			if _, died := f.dieAt(said, true); !died {
+				t.Fatal("ralph did not die")
+			}
+			f.bury(f.repo)
+			if got := outcomes(f.sweep(t.Context())); got["a"] != journal.Succeeded || starts() != test.starts {
+				t.Errorf("%v after %d starts of the agent, want %d", got, starts(), test.starts)
+			}
+			f.clean()
+		})
+	}
+}
+
 func reversed(list []journal.Stage) []journal.Stage {
 	list = slices.Clone(list)
 	slices.Reverse(list)

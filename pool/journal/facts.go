@@ -43,10 +43,11 @@ type Facts struct {
 	Question    string           `json:"question,omitempty"`
 	NoChange    string           `json:"no_change,omitempty"` // the agent's reason why nothing needs to be done
 	Usage       agents.Usage     `json:"usage,omitzero"`
-	SignalTip   string           `json:"said,omitempty"`   // tip at which the agent said that it is done, before its checks decide
-	UsedNothing bool             `json:"free,omitempty"`   // ralph saw that the agents used nothing: none of their requests was answered
-	Capped      bool             `json:"capped,omitempty"` // the run ended because of a cap of the project, not because of the issue's budget
-	Exit        *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status
+	SignalTip   string           `json:"said,omitempty"`      // tip at which the agent said that it is done, before its checks decide
+	Said        bool             `json:"said_next,omitempty"` // the agent said that it is done, and its work is not imported yet
+	UsedNothing bool             `json:"free,omitempty"`      // ralph saw that the agents used nothing: none of their requests was answered
+	Capped      bool             `json:"capped,omitempty"`    // the run ended because of a cap of the project, not because of the issue's budget
+	Exit        *int             `json:"exit,omitempty"`      // KindCommand: the command's exit status
 
 	Baseline    *Verification `json:"baseline,omitempty"` // the gate on the base, before the agent's work
 	Verify      *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
@@ -95,6 +96,14 @@ func (f *Facts) DropOtherTips(tip string) {
 	if f.Retest != nil && f.Retest.Tip != tip {
 		f.Retest = nil
 	}
+}
+
+// PlaceSignal says that the agent was done at the tip of the work that has just been imported, if it has said so before.
+func (f *Facts) PlaceSignal(work loop.Work) {
+	if f.Said && work.Commits > 0 {
+		f.SignalTip = work.Tip
+	}
+	f.Said = false
 }
 
 // GatePassed reports whether the gate ran in the worktree and every command passed.

@@ -128,6 +128,7 @@ func (x *execution) importLast(ctx context.Context, s journal.State) (next journ
 	w := x.space
 	left := w.Import(ctx)
 	if left == nil {
+		s.Facts.PlaceSignal(w.Work()) // ralph may have died during the import
 		return s, true, nil
 	}
 	s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))

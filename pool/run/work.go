@@ -163,8 +163,13 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
+				s.Facts.Said = false
 				x.storeDoneTip(ctx, s, "")
 				x.markInUse(ctx)
+			case loop.EventSaid: // a crash could lose it during the import
+				if s.Facts.Said = x.run.Settings.Review.Agent == ""; s.Facts.Said { // a review's findings need the agent
+					_ = x.save(ctx, *s) // on failure the next stage saves again
+				}
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.storeUsage(ctx, s, e)
 			}
@@ -256,6 +261,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 		return loop.Work{}, err
 	}
 	work := x.space.Work()
+	s.Facts.PlaceSignal(work)
 	if work.Commits > 0 && work.Tip != s.Tip { // includes those of earlier runs
 		s.Tip, s.Commits = work.Tip, work.Commits
 		_ = x.save(ctx, *s) // on failure the next stage saves again
@@ -291,16 +297,17 @@ func (x *execution) storeDoneTip(ctx context.Context, s *journal.State, tip stri
 func (x *execution) accept(ctx context.Context, s *journal.State) (advice string) {
 	reword := !x.askedToReword && x.run.Kind == journal.KindIssue
 	x.askedToReword = x.askedToReword || reword && len(x.space.Last.ForgeCommands) > 0
-	if advice := feedback.Import(x.space.Last, reword); advice != "" {
-		return advice
+	if advice = feedback.Import(x.space.Last, reword); advice == "" {
+		if unrelated, _ := x.unrelated(ctx, s.Tip); unrelated != "" { // an error is left to the stage Verify
+			advice = feedback.Unrelated(x.base.Name)
+		}
 	}
-	if unrelated, _ := x.unrelated(ctx, s.Tip); unrelated != "" { // an error is left to the stage Verify
-		return feedback.Unrelated(x.base.Name)
-	}
-	if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
+	if advice != "" {
+		x.storeDoneTip(ctx, s, "")
+	} else if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
 		x.storeDoneTip(ctx, s, x.space.Work().Tip)
 	}
-	return ""
+	return advice
 }
 
 // exec runs the command of a run without an agent.
