@@ -93,13 +93,14 @@ func (a *Answer) Finished() bool {
 type Terms struct {
 	HourWrites int64  // tokens written to the cache for one hour; included in CacheWrite
 	Tier       string // service tier in lower case, safe to print; empty: not stated
+	Region     string // in which the model ran, in lower case, safe to print; empty: any
 }
 
 // Terms returns the terms that the answer has stated so far.
 func (a *Answer) Terms() Terms {
 	t, begun := a.finalUsage.terms(), a.startUsage.terms()
 	t.HourWrites = max(t.HourWrites, begun.HourWrites)
-	t.Tier = cmp.Or(t.Tier, begun.Tier)
+	t.Tier, t.Region = cmp.Or(t.Tier, begun.Tier), cmp.Or(t.Region, begun.Region)
 	return t
 }
 

@@ -21,8 +21,8 @@ type Request struct {
 	// Most is the most that the answer may use. The input is estimated from the size of the body.
 	Most agents.Usage
 	// Models are the models that the request names; the last is the main one. A name that cannot be one is "".
-	Models []string
-	Tiers  map[string]bool // service tiers that it names
+	Models         []string
+	Tiers, Regions map[string]bool // service tiers and regions that it names
 	// Compacts says that the service may first summarize the conversation.
 	Compacts bool
 }
@@ -37,7 +37,7 @@ func (r Request) Model() string {
 
 // Asked returns what a request with this body, which should be JSON, asks for.
 func Asked(body []byte, path string) Request {
-	r := Request{Tiers: map[string]bool{}}
+	r := Request{Tiers: map[string]bool{}, Regions: map[string]bool{}}
 	if named := modelOf(path); named != "" {
 		r.Models = []string{named}
 	}
@@ -69,6 +69,11 @@ func Asked(body []byte, path string) Request {
 				var named tier
 				if _ = named.UnmarshalJSON([]byte(value.Raw)); named != "" {
 					r.Tiers[string(named)] = true
+				}
+			case outer && name == "inferencegeo":
+				var named region
+				if _ = named.UnmarshalJSON([]byte(value.Raw)); named != "" {
+					r.Regions[string(named)] = true
 				}
 			case value.Type != gjson.Number:
 			case name == "maxoutputtokens",

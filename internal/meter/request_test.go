@@ -82,6 +82,21 @@ func TestAskedTiers(t *testing.T) {
 	}
 }
 
+// A request may cost what the region that it names costs.
+func TestAskedRegions(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"inference_geo":"us","Inference_Geo":"EU"}`:                         {"eu", "us"},
+		`{"inferenceGeo":"global"}`:                                           nil,
+		`{"inference_geo":null,"messages":[{"inference_geo":"us"}]}`:          nil,
+		`{"inference_geo":"not_available","metadata":{"inference_geo":"us"}}`: nil,
+	} {
+		if got := slices.Sorted(maps.Keys(Asked([]byte(body), "/v1/messages").Regions)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
 // A request names every model that a service may take for its model. The last is the main one.
 func TestAskedModels(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type stated struct {
 
 // terms returns the facts besides model and tokens on which the price depends.
 func (s *stated) terms() Terms {
-	t := Terms{HourWrites: max(s.Tokens.Creation.Hour.n, s.Tokens.Iterations.hour, int64(s.Tokens.CacheDetails))}
+	t := Terms{Region: string(s.Tokens.Region), HourWrites: max(s.Tokens.Creation.Hour.n, s.Tokens.Iterations.hour, int64(s.Tokens.CacheDetails))}
 	for _, said := range []tier{s.Tier, s.Bedrock, s.Tokens.Tier, s.Tokens.Speed, s.Gemini.Tier, s.Gemini.Traffic} {
 		if said != "" && (t.Tier == "" || t.Tier == standard) {
 			t.Tier = string(said)
@@ -44,6 +44,7 @@ type tokens struct {
 	Iterations iterations `json:"iterations"`
 	Tier       tier       `json:"service_tier"`
 	Speed      tier       `json:"speed"`
+	Region     region     `json:"inference_geo"`
 
 	// OpenAI's chat completions.
 	Prompt        count   `json:"prompt_tokens"`
@@ -125,7 +126,7 @@ func (s *stated) usage() (u agents.Usage, seen bool) {
 		}
 	}
 	counts, also := *t, *g // the stated counts; terms are not usage
-	counts.Tier, counts.Speed, also.Tier, also.Traffic = "", "", "", ""
+	counts.Tier, counts.Speed, counts.Region, also.Tier, also.Traffic = "", "", "", "", ""
 	return u, counts != tokens{} || also != gemini{}
 }
 
@@ -224,6 +225,19 @@ func (t *tier) UnmarshalJSON(raw []byte) error {
 	}
 	if isModel(s) {
 		*t = tier(s)
+	}
+	return nil
+}
+
+// region is the last region in an answer in which the model runs, in lower case; empty: any.
+type region string
+
+// UnmarshalJSON never fails.
+func (r *region) UnmarshalJSON(raw []byte) error {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	if s = strings.ToLower(s); s != "global" && s != "not_available" && isModel(s) {
+		*r = region(s)
 	}
 	return nil
 }

@@ -25,7 +25,14 @@ func TestTerms(t *testing.T) {
 			Terms{HourWrites: 7, Tier: "batch"},
 		},
 		"Anthropic, fast":     {js, `{"usage":{"input_tokens":1,"service_tier":"standard","speed":"fast"}}`, Terms{Tier: "fast"}},
-		"Anthropic, no terms": {js, `{"usage":{"input_tokens":1,"service_tier":null,"speed":null,"cache_creation":null}}`, Terms{}},
+		"Anthropic, a region": {js, `{"usage":{"input_tokens":1,"service_tier":"batch","inference_geo":"US"}}`, Terms{Tier: "batch", Region: "us"}},
+		"Anthropic, a region at the beginning of a stream": {
+			sse, `data: {"type":"message_start","message":{"usage":{"input_tokens":1,"inference_geo":"us"}}}` + "\n\n" + `data: {"usage":{"output_tokens":3}}` + "\n\n",
+			Terms{Region: "us"},
+		},
+		"Anthropic, any region": {js, `{"usage":{"input_tokens":1,"inference_geo":"global"}}`, Terms{}},
+		"Anthropic, no region":  {js, `{"usage":{"input_tokens":1,"inference_geo":"not_available"}}`, Terms{}},
+		"Anthropic, no terms":   {js, `{"usage":{"input_tokens":1,"service_tier":null,"speed":null,"cache_creation":null}}`, Terms{}},
 		"Anthropic, a summary for an hour": {
 			js, `{"usage":{"input_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":7},"iterations":[{"type":"compaction","cache_creation":` +
 				`{"ephemeral_1h_input_tokens":50}},{"type":"message","cache_creation":{"ephemeral_1h_input_tokens":7}}]}}`, Terms{HourWrites: 57},
@@ -57,7 +64,7 @@ func TestTerms(t *testing.T) {
 func TestTermsAreNoUsage(t *testing.T) {
 	t.Parallel()
 	a := New(js, "/v1/messages")
-	_, _ = io.WriteString(a, `{"service_tier":"flex","usage":{"service_tier":"flex"}}`)
+	_, _ = io.WriteString(a, `{"service_tier":"flex","usage":{"service_tier":"flex","inference_geo":"us"}}`)
 	if u, _, seen := a.Usage(); seen || u != (agents.Usage{}) {
 		t.Errorf("used %+v, seen %t", u, seen)
 	}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -37,7 +36,7 @@ type Meter struct {
 	reserved agents.Usage           // guarded by mu; the most that they may use
 	ended    chan struct{}          // guarded by mu; closed when one of them ends
 	model    string                 // guarded by mu; model of the last answer
-	tier     string                 // guarded by mu; its service tier
+	terms    ledger.Terms           // guarded by mu; its service tier and region
 	admitted int                    // guarded by mu; number of requests so far
 	refusals []refused              // guarded by mu; since the last call of Limit
 	mains    map[mainOf]string      // guarded by mu; models
@@ -155,25 +154,26 @@ func (m *Meter) admit(ctx context.Context, from *caller, method, path string, bo
 // bytesPerToken is the size of a token in text that is denser than usual, for what requests reserve.
 const bytesPerToken = 2
 
-// need returns the most that a request may use. The service may choose the tier, so the tier of the last answer counts like those
-// that the request names. Without a price the dearest one of the service counts if the cost is limited.
+// need returns the most that a request may use. The service may choose tier and region, so those of the last answer count like
+// those that the request names. Without a price the dearest one of the service counts if the cost is limited.
 func (m *Meter) need(from *caller, q meter.Request, limitsCost bool) agents.Usage {
-	lastModel, lastTier := m.last()
+	lastModel, last := m.last()
 	most := q.Most
 	most.Input *= meter.BytesPerToken / bytesPerToken
 	models := q.Models
 	if len(models) == 0 {
 		models = []string{lastModel}
 	}
-	need, tiers := most, slices.AppendSeq([]string{lastTier}, maps.Keys(q.Tiers))
+	need := most
+	tiers, regions := slices.AppendSeq([]string{last.Tier}, maps.Keys(q.Tiers)), slices.AppendSeq([]string{last.Region}, maps.Keys(q.Regions))
 	for _, model := range models {
 		price, known := m.prices.Of(model)
 		if !known && limitsCost {
 			price = m.dearest(from)
 		}
 		usd, _ := price.Cost(most, ledger.Terms{})
-		usd *= price.Dearest(tiers)
-		if last := (ledger.Terms{Tier: lastTier}); limitsCost && !last.Standard() && price.Tiers[lastTier] == 0 {
+		usd *= price.Dearest(tiers, regions)
+		if limitsCost && !price.Covers(last) {
 			usd = max(usd, price.Assumed(most, last))
 		}
 		need.CostUSD = max(need.CostUSD, usd)
@@ -254,7 +254,7 @@ func (m *Meter) cost(from *caller, model string, used agents.Usage, terms ledger
 	limitsCost := m.limitsCost()
 	m.mu.Lock()
 	if model != "" {
-		m.model, m.tier = model, terms.Tier
+		m.model, m.terms = model, ledger.Terms{Tier: terms.Tier, Region: terms.Region}
 		m.passed.Unpriced = m.passed.Unpriced || !known && !limitsCost
 	}
 	m.mu.Unlock()
@@ -263,7 +263,7 @@ func (m *Meter) cost(from *caller, model string, used agents.Usage, terms ledger
 	}
 	what, like := modelText(model), "the dearest known model of its service"
 	if priced {
-		what, like = fmt.Sprintf("%s in service tier %s", what, terms.Tier), "its dearest known tier"
+		what, like = what+" "+terms.String(), "its dearest known tier and region"
 	} else {
 		price = m.dearest(from)
 	}
@@ -271,11 +271,11 @@ func (m *Meter) cost(from *caller, model string, used agents.Usage, terms ledger
 	return price.Assumed(used, terms), true, true
 }
 
-// last returns the model and the service tier of the last answer.
-func (m *Meter) last() (model, tier string) {
+// last returns the model of the last answer, with its service tier and region.
+func (m *Meter) last() (model string, terms ledger.Terms) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.model, m.tier
+	return m.model, m.terms
 }
 
 // noteAnswer records that an answer has passed; served says that it was not a refusal.

@@ -155,6 +155,20 @@ func TestMeterReservesTheTier(t *testing.T) {
 			t.Errorf("after %s: %v, want %v times %v", tier, got, want, usual)
 		}
 	}
+	m = NewMeter(Network{}, "r")
+	claude := func(region string) float64 {
+		x := askFor(t.Context(), t, m, `{"model":"claude-opus-4-6","max_tokens":1000000,"inference_geo":"`+region+`"}`)
+		defer x.End()
+		return m.reserved.CostUSD
+	}
+	usual = claude("global")
+	if got := claude("us"); math.Abs(got/usual-1.1) > 1e-3 {
+		t.Errorf("in a region: %v, want 1.1 times %v", got, usual)
+	}
+	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":1,"inference_geo":"us"}}`)
+	if got := claude("global"); math.Abs(got/usual-1.1) > 1e-3 {
+		t.Errorf("after an answer from a region: %v, want 1.1 times %v", got, usual)
+	}
 }
 
 // The meter reports whether answers have passed, and whether the cost of all is known.

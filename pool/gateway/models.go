@@ -61,11 +61,11 @@ func (c *caller) configured() string {
 // checkModels refuses a request for a model that the agent may not use, or whose cost would be unknown although it is limited. A
 // model that the user has named may have no price: then the dearest one counts.
 func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) error {
+	models := q.Models
+	if len(models) == 0 {
+		models = []string{""}
+	}
 	if from != nil {
-		models := q.Models
-		if len(models) == 0 {
-			models = []string{""}
-		}
 		for _, model := range models {
 			switch {
 			case m.allows(from, model, limitsCost):
@@ -82,12 +82,22 @@ func (m *Meter) checkModels(from *caller, q meter.Request, limitsCost bool) erro
 			}
 		}
 	}
+	if !limitsCost {
+		return nil
+	}
+	var named []ledger.Terms
 	for tier := range q.Tiers {
-		terms := ledger.Terms{Tier: tier}
-		if price, known := m.prices.Of(q.Model()); limitsCost && !terms.Standard() && (!known || price.Tiers[tier] == 0) {
-			m.note(sandboxes.Noticef("requests for service tier %s of %s were refused: its price is not known, and the cost is limited",
-				tier, modelText(q.Model())))
-			return fmt.Errorf("service tier %s has no known price, so it is %w here", tier, egress.ErrOtherModel)
+		named = append(named, ledger.Terms{Tier: tier})
+	}
+	for region := range q.Regions {
+		named = append(named, ledger.Terms{Region: region})
+	}
+	for _, terms := range named {
+		for _, model := range models {
+			if price, known := m.prices.Of(model); terms.String() != "" && (!known || !price.Covers(terms)) {
+				m.note(sandboxes.Noticef("requests for %s %s were refused: its price is not known, and the cost is limited", modelText(model), terms))
+				return fmt.Errorf("%s %s has no known price, so it is %w here", modelText(model), terms, egress.ErrOtherModel)
+			}
 		}
 	}
 	return nil

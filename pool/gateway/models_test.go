@@ -107,6 +107,10 @@ func TestUnknownPricesKeepToTheBudget(t *testing.T) {
 		"unknown tier":  {model: "claude-opus-4-6", say: `,"service_tier":"priority"`, sent: 1, least: 2.5},
 		"fast":          {model: "claude-opus-4-6", ask: `,"speed":"fast"`},
 		"known speed":   {model: "claude-opus-5", ask: `,"speed":"fast"`, say: `,"speed":"fast"`, sent: 1, least: 5},
+		"known region":  {model: "claude-opus-4-6", ask: `,"inference_geo":"us"`, say: `,"inference_geo":"us"`, sent: 1, least: 2.75},
+		"other region":  {model: "claude-opus-4-6", ask: `,"inference_geo":"mars"`},
+		"its region":    {model: "gpt-5.4", say: `,"inference_geo":"mars"`, sent: 1, least: 1.5},
+		"tier of one":   {model: "gpt-5.4", ask: `,"fallbacks":[{"model":"claude-opus-4-6"}],"service_tier":"priority"`},
 		"known tier":    {model: "gpt-5.4", ask: `,"service_tier":"priority"`, say: `,"service_tier":"priority"`, sent: 1, least: 3},
 		"standard tier": {model: "claude-opus-4-6", ask: `,"service_tier":"standard_only"`, sent: 1, least: 2.5},
 		"two models":    {model: "some-dear-model", ask: `,"model":"claude-haiku-4-5"`, sent: 1, least: 7.5},
@@ -137,7 +141,7 @@ func TestUnknownPricesKeepToTheBudget(t *testing.T) {
 				if sent.Load() != tt.sent || used.CostUSD < tt.least || used.CostUSD > tt.least+0.01 || used.Unpriced != 0 {
 					t.Errorf("%s: the service got %d requests, %+v was used", name, sent.Load(), used)
 				}
-				if assumed := name == "unknown model" || name == "unknown tier" || name == "two models"; assumed != (used.Estimated > 0) {
+				if assumed := name == "unknown model" || name == "its region" || name == "unknown tier" || name == "two models"; assumed != (used.Estimated > 0) {
 					t.Errorf("%s: %+v was used", name, used)
 				}
 			})

@@ -36,6 +36,8 @@ type Price struct {
 	Hour float64 `json:"hour,omitempty"`
 	// Tiers are the prices of nonstandard service tiers, as multiples of all rates.
 	Tiers map[string]float64 `json:"tiers,omitempty"`
+	// Regions are the prices of a model that runs in one region only, as multiples of all rates.
+	Regions map[string]float64 `json:"regions,omitempty"`
 	// Long replaces the rates for requests with long prompts; nil: there is one price.
 	Long *Long `json:"long,omitempty"`
 }
@@ -50,10 +52,23 @@ type Long struct {
 type Terms struct {
 	HourWrites int64  // tokens written to the cache for an hour; part of CacheWrite
 	Tier       string // service tier; empty means "standard"
+	Region     string // in which the model ran; empty: any
 }
 
 // Standard reports whether the tier is the standard one.
 func (t Terms) Standard() bool { return t.Tier == "" || t.Tier == "standard" }
+
+// String names service tier and region.
+func (t Terms) String() string {
+	var all []string
+	if !t.Standard() {
+		all = append(all, "in service tier "+t.Tier)
+	}
+	if t.Region != "" {
+		all = append(all, "in region "+t.Region)
+	}
+	return strings.Join(all, " ")
+}
 
 // Prices are the prices of models by lower-case name. The zero value has none. Do not change Models after the first use.
 type Prices struct {
@@ -76,7 +91,7 @@ func decode() Prices {
 	for name, price := range file.Models {
 		for prefix, family := range file.Families {
 			if strings.HasPrefix(name, prefix) {
-				price.Hour = family.Hour
+				price.Hour, price.Regions = family.Hour, family.Regions
 				tiers := maps.Clone(family.Tiers)
 				maps.Copy(tiers, price.Tiers)
 				price.Tiers = tiers
@@ -115,6 +130,12 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 			return 0, false
 		}
 	}
+	if t.Region != "" {
+		if price.Regions[t.Region] == 0 {
+			return 0, false
+		}
+		factor *= price.Regions[t.Region]
+	}
 	hour, written := min(t.HourWrites, u.CacheWrite), rates.CacheWrite
 	if price.Hour > 0 {
 		written = price.Hour * rates.Input
@@ -123,20 +144,35 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, true
 }
 
-// Dearest returns the price of the dearest of these service tiers, as a multiple of the standard price, and at least 1.
-func (price Price) Dearest(tiers []string) float64 {
-	most := 1.0
-	for _, tier := range tiers {
-		most = max(most, price.Tiers[tier])
-	}
-	return most
+// Covers reports whether there are prices for the service tier and the region.
+func (price Price) Covers(t Terms) bool {
+	return (t.Standard() || price.Tiers[t.Tier] > 0) && (t.Region == "" || price.Regions[t.Region] > 0)
 }
 
-// Assumed returns the cost to assume for an answer whose cost is unknown: that of the dearest service tier with a price.
+// Dearest returns the price in the dearest of these service tiers and regions, as a multiple of the standard price, and at least 1.
+func (price Price) Dearest(tiers, regions []string) float64 {
+	tier, region := 1.0, 1.0
+	for _, name := range tiers {
+		tier = max(tier, price.Tiers[name])
+	}
+	for _, name := range regions {
+		region = max(region, price.Regions[name])
+	}
+	return tier * region
+}
+
+// Assumed returns the cost to assume for an answer whose cost is unknown: that in the dearest service tier and region with a price, as
+// far as they are not the usual ones.
 func (price Price) Assumed(u agents.Usage, t Terms) float64 {
-	t.Tier = ""
-	usd, _ := price.Cost(u, t)
-	return usd * price.Dearest(slices.Collect(maps.Keys(price.Tiers)))
+	var tiers, regions []string
+	if !t.Standard() {
+		tiers = slices.Collect(maps.Keys(price.Tiers))
+	}
+	if t.Region != "" {
+		regions = slices.Collect(maps.Keys(price.Regions))
+	}
+	usd, _ := price.Cost(u, Terms{HourWrites: t.HourWrites})
+	return usd * price.Dearest(tiers, regions)
 }
 
 // Dearest returns a price that is at least that of every model whose name begins with one of the prefixes, or that of every model

@@ -126,6 +126,11 @@ func TestTerms(t *testing.T) {
 		{p, "gemini-2.5-flash", agents.Usage{Input: 1e6}, ledger.Terms{Tier: "flex"}, 0.15},
 		{p, "gemini-2.5-flash", million, ledger.Terms{Tier: "scale"}, -1},
 		{p, "no-such-model", million, ledger.Terms{Tier: "flex"}, -1},
+		{p, "claude-opus-4-6", million, ledger.Terms{Region: "us"}, 1.1 * (5 + 25 + 0.5 + 6.25)},
+		{p, "claude-opus-4-6", million, ledger.Terms{Tier: "batch", Region: "us"}, 0.55 * (5 + 25 + 0.5 + 6.25)},
+		{p, "claude-opus-4-6", million, ledger.Terms{Region: "mars"}, -1},
+		{p, "gpt-5.4", million, ledger.Terms{Region: "us"}, -1},
+		{p.With(own), "claude-opus-4-6", million, ledger.Terms{Region: "us"}, -1},
 		{p.With(own), "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 1 + 2 + 3 + 4}, // the user's price applies
 		{p.With(own), "claude-opus-4-6", million, ledger.Terms{Tier: "batch"}, -1},
 	} {

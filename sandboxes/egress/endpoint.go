@@ -51,7 +51,7 @@ type Endpoint struct {
 	AllowPrivate bool
 }
 
-// ErrOtherModel is in the error with which Admit refuses a request for another model or service tier.
+// ErrOtherModel is in the error with which Admit refuses a request for another model, service tier or region.
 var ErrOtherModel = errors.New("not allowed")
 
 // Exchange observes one admitted request of an endpoint.
