@@ -13,7 +13,8 @@ import (
 func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 	r.Published, r.Verdict.Reason = s.Clean(r.Published), redacted(r.Verdict.Reason, s)
 	r.Unreported, r.Unlabelled = s.Clean(r.Unreported), s.Clean(r.Unlabelled)
-	r.Warnings, r.Facts = redacted(r.Warnings, s), redacted(r.Facts, s)
+	r.Warnings, r.Facts, r.Changed = redacted(r.Warnings, s), redacted(r.Facts, s), redacted(r.Changed, s)
+	r.Request.Unmerged, r.Doing = s.Clean(r.Request.Unmerged), s.Clean(r.Doing)
 	return r
 }
 

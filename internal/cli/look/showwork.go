@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -151,18 +152,29 @@ func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *WorkData
 	if err == nil {
 		w.Commits, err = r.Commits(ctx, base.Commit, w.Tip)
 	}
-	for i := range w.Commits {
-		c := &w.Commits[i]
-		c.Subject, c.Author = p.Secrets.Clean(c.Subject), p.Secrets.Clean(c.Author)
-	}
 	if err == nil {
 		var s commits.Stat
 		if s, err = r.Stat(ctx, base.Commit, w.Tip); err == nil {
 			w.Changes = &s
 		}
 	}
+	w.redact(p.Secrets)
 	if err != nil {
 		p.Log.Debug("commits not read", "error", err)
+	}
+}
+
+// redact replaces texts with secrets in what the agent has committed.
+func (w *WorkData) redact(s *redact.Secrets) {
+	for i := range w.Commits {
+		c := &w.Commits[i]
+		c.Subject, c.Author = s.Clean(c.Subject), s.Clean(c.Author)
+	}
+	if w.Changes != nil {
+		for i := range w.Changes.Files {
+			f := &w.Changes.Files[i]
+			f.Path = s.Clean(f.Path)
+		}
 	}
 }
 
