@@ -97,7 +97,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
 	}
-	if r.tempDir, err = traces.MakeTempDir(r.statePath("."), r.self); err != nil {
+	if r.tempDir, err = traces.MakeTempDir(r.statePath("."), r.self); err != nil && !o.Reads {
 		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
 	r.records = record.Store{Dir: r.statePath("worktrees"), Temp: r.tempDir, Entries: filepath.Join(r.location.Common, "worktrees")}

@@ -101,5 +101,6 @@ type Options struct {
 	MinFree       int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: no limit
 	Caps          importer.Caps    // limits of one import from a private repository
 	// Log gets messages that need no action; nil discards them.
-	Log *slog.Logger
+	Log   *slog.Logger
+	Reads bool // the repository is only read, so that a state folder that cannot be written will do
 }

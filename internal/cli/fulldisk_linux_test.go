@@ -57,6 +57,41 @@ func TestFullDiskIsNamed(t *testing.T) {
 	}
 }
 
+// TestReadOnlyState checks that commands that only read work with a state folder that nobody can write.
+func TestReadOnlyState(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+	m.commit(t)
+	agent := m.program(t, "agent", "echo working; exit 3\n") + "/agent"
+	disk := m.smallDisk(t, "size=12m")
+	state := "--state-dir=" + disk + "/state"
+	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
+	_ = m.run(t, noFloor, "work", "--sandbox=none", "--agent-command="+agent, "--gate=true", "--commit-author=A <a@b.c>", state)
+	temp, err := filepath.Glob(filepath.Join(disk, "state", "*", "tmp"))
+	if err != nil || len(temp) != 1 {
+		t.Fatal(temp, err)
+	}
+	if err := os.RemoveAll(temp[0]); err != nil { // the folder of this process would do
+		t.Fatal(err)
+	}
+	look := func(where string) {
+		for _, args := range [][]string{{"status"}, {"status", "one"}, {"show", "one"}, {"cost"}, {"logs", "one"}} {
+			if got := m.run(t, nil, append(args, state)...); got.status != 0 || got.stdout == "" || got.stderr != "" {
+				t.Errorf("%s: %q: %+v", where, args, got)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(disk, "junk"), make([]byte, 16<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	look("full disk")
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	look("read-only disk")
+}
+
 // TestPlaceOfTheSandbox checks the hint for a path that a sandbox replaces by its own files.
 func TestPlaceOfTheSandbox(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,8 @@ const (
 	// Looks marks a command that starts no agent, check or setup, and no program that a configuration names. It runs without those
 	// guarded values of the repository's file that the user has not accepted; all other commands refuse such a file.
 	Looks = "looks"
+	// Reads marks a command with Looks that writes nothing: it works with a state folder on a full or read-only disk.
+	Reads = "reads"
 	// SaysUntrusted marks a command with Looks that itself reports the values that it leaves out.
 	SaysUntrusted = "says-untrusted"
 	// Waits marks a command that prints nothing else while it waits for a remote: it says that.

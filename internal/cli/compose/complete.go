@@ -119,12 +119,12 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 	}
 	file := journalFile(state)
 	if err == nil {
-		_, err = os.Stat(file) // sqlite.Open would create it
+		_, err = os.Stat(file) // opening would create it
 	}
 	if err != nil {
 		return nil
 	}
-	store, err := sqlite.Open(ctx, file, nil)
+	store, err := sqlite.OpenToRead(ctx, file, nil)
 	if err != nil {
 		return nil
 	}

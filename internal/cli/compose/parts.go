@@ -41,6 +41,7 @@ type Parts struct {
 	passedOver    string          // "local", if "auto" chose a forge although its folder exists; else empty
 	taken         string          // the forge that "auto" chose then
 	looks         bool            // the command runs nothing in the sandbox
+	reads         bool            // the command writes nothing
 	warned        bool            // the warnings of Unmet were printed
 	clock         func() time.Time
 	watch         func(remote string) (end func()) // see worktree.Options
@@ -82,7 +83,7 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Parts{Config: loaded.Config, Loaded: loaded, place: place, Top: place.Top, Secrets: redact.New(), clock: a.Clock}
+	p := &Parts{Config: loaded.Config, Loaded: loaded, place: place, Top: place.Top, Secrets: redact.New(), clock: a.Clock, reads: marked(cmd, Reads)}
 	if p.State, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,11 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if err := a.dotEnv(ctx, p.Top, p.Repo, p.Config); err != nil {
 		return nil, err
 	}
-	if p.Journal, err = sqlite.Open(ctx, p.JournalFile(), p.Log); err != nil {
+	open := sqlite.Open
+	if p.reads {
+		open = sqlite.OpenToRead
+	}
+	if p.Journal, err = open(ctx, p.JournalFile(), p.Log); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -113,7 +118,7 @@ func (p *Parts) hostDir() string { return filepath.Join(filepath.Dir(p.State), "
 // Repository returns the options to open the repository without a remote.
 func (p *Parts) Repository() worktree.Options {
 	return worktree.Options{
-		StateDir: p.State, Location: p.place, Private: []string{DotEnvFile}, Now: p.clock, Log: p.Log,
+		StateDir: p.State, Location: p.place, Private: []string{DotEnvFile}, Now: p.clock, Log: p.Log, Reads: p.reads,
 		Layers: layerBytes(p.Config), MinFree: MinFree(p.Config),
 	}
 }

@@ -137,7 +137,7 @@ func NewCost(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
 		Example:     "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
-		Annotations: compose.Marks(compose.Looks),
+		Annotations: compose.Marks(compose.Looks, compose.Reads),
 		GroupID:     compose.GroupLook, Args: exit.NoArgs,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if !slices.Contains(costGroupings(), by) {

@@ -27,7 +27,7 @@ func NewLogs(a *compose.App) *cobra.Command {
 		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
 			"the checks' full output are files in the folder that `ralph show KEY` names.",
 		Example:     "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
-		Annotations: compose.Marks(compose.Looks),
+		Annotations: compose.Marks(compose.Looks, compose.Reads),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return runLogs(ctx, a, p, args[0], follow, all)

@@ -31,7 +31,7 @@ func NewShow(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs and commits, and what to do next",
 		Example:     "  ralph show fix-login\n  ralph show fix-login --json",
-		Annotations: compose.Marks(compose.Looks),
+		Annotations: compose.Marks(compose.Looks, compose.Reads),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return show(ctx, a, p, args[0])

@@ -38,7 +38,7 @@ func NewStatus(a *compose.App) *cobra.Command {
 			"need nobody: merged, closed or superseded ones. The end of a long list is summed up; --all and --json print all of it.\n\n" +
 			"With the database of a fleet, the totals of --json cover all its machines.",
 		Example:     "  ralph status\n  ralph status --json\n  ralph status fix-login",
-		Annotations: compose.Marks(compose.Looks),
+		Annotations: compose.Marks(compose.Looks, compose.Reads),
 		GroupID:     compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			if listed, ok := config.Served(a.Host.Env, a.Choices(), p.Top); ok && listed.Otherwise(p.Backlog.Name()) != "" {

@@ -82,16 +82,19 @@ const schemaVersion = 3
 
 // Open opens the journal at path, and makes it if needed. log gets messages that need no action; nil discards them.
 func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
+	return openWith(ctx, path, log, url.Values{
+		"_pragma": {"busy_timeout(15000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_txlock": {"immediate"},
+	})
+}
+
+func openWith(ctx context.Context, path string, log *slog.Logger, options url.Values) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	path, err := filepath.Abs(path) // in a file URL, the first part of a relative path would become the host
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
-	}
-	options := url.Values{
-		"_pragma": {"busy_timeout(15000)", "journal_mode(WAL)", "synchronous(FULL)"},
-		"_txlock": {"immediate"},
 	}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String())
 	if err != nil {
