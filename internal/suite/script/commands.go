@@ -95,8 +95,8 @@ func (s *scanner) end(text string) {
 	if g.piped && readsScript(words, s.interpreters) {
 		s.mark(g.pipe)
 	}
-	g.runs = g.runs || g.first && len(words) > 0 && slices.Contains([]string{"eval", ".", "source"}, words[0]) ||
-		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(s.interpreters, path.Base(word)) })
+	g.runs = g.first && len(words) > 0 && slices.Contains([]string{"eval", ".", "source"}, words[0]) ||
+		lacksScript(words, s.interpreters) || g.runs && len(words) == 0
 	g.first = g.first && len(words) == 0
 	s.found, s.marks = append(s.found, c), append(s.marks, 0)
 }
@@ -138,20 +138,20 @@ func (s *scanner) close() {
 
 // readsScript reports whether a command runs its standard input as a script.
 func readsScript(words, interpreters []string) bool {
-	i := slices.IndexFunc(words, func(word string) bool {
-		return slices.Contains(interpreters, path.Base(word)) || path.Base(word) == "make"
-	})
-	if i < 0 {
-		return false
+	if slices.ContainsFunc(words, func(word string) bool { return word == "-" || word == "-s" || word == "/dev/stdin" }) {
+		return slices.ContainsFunc(words, func(word string) bool {
+			return slices.Contains(interpreters, path.Base(word)) || path.Base(word) == "make"
+		})
 	}
-	operands := 0
-	for _, word := range words[i+1:] {
-		switch {
-		case word == "-" || word == "-s" || word == "/dev/stdin":
-			return true
-		case !strings.HasPrefix(word, "-"):
-			operands++
+	return lacksScript(words, interpreters)
+}
+
+// lacksScript reports whether a command ends with an interpreter and its options, so that the script comes from elsewhere.
+func lacksScript(words, interpreters []string) bool {
+	for _, word := range slices.Backward(words) {
+		if !strings.HasPrefix(word, "-") {
+			return slices.Contains(interpreters, path.Base(word))
 		}
 	}
-	return operands == 0 && path.Base(words[i]) != "make"
+	return false
 }

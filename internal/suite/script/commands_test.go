@@ -9,6 +9,7 @@ import (
 // What an interpreter reads from a pipe, or as a substitution, is code, whatever program prints it.
 func TestExecuted(t *testing.T) {
 	t.Parallel()
+	interpreters := []string{"sh", "bash", "python3", "xargs", "env"}
 	for text, want := range map[string]string{
 		"cat f | sh": "cat f", "head -5 f | bash -x": "head -5 f", "cat f | tee x | /bin/sh": "cat f|tee x", "cat f |& sh": "cat f",
 		"grep -v '^#' f | sh -s -- a": "grep -v '^#' f", "cat f | python3 -": "cat f", "cat f | make -f -": "cat f",
@@ -19,16 +20,17 @@ func TestExecuted(t *testing.T) {
 
 		"cat f | sh check.sh": "", "cat f | python3 -m json.tool": "", "cat f | grep x; sh y": "", "V=$(cat f) sh x": "", "v=\"$(cat f)\"": "",
 		"cat f || sh x": "", "cat f; sh": "", "cat f && sh": "", "diff <(cat f) g": "", "if [ \"$(cat f)\" = x ]; then sh y; fi": "", "cat f\nsh": "", "find . -name \"$(cat f)\"": "",
-		"cat f 2>&1 | grep x": "", "case x in a) cat f;; esac": "", "cat f | make test": "",
+		"cat f 2>&1 | grep x": "", "case x in a) cat f;; esac": "", "cat f | make test": "", "python3 x.py \"$(cat f)\"": "",
+		"env V=\"$(cat f)\" make": "", "cat f | xargs grep x": "",
 	} {
 		var got []string
-		for _, c := range commands(text, []string{"sh", "bash", "python3"}) {
+		for _, c := range commands(text, interpreters) {
 			if c := strings.Trim(c.text, " $\""); c != "" {
 				got = append(got, c)
 			}
 		}
 		var executed []string
-		for _, c := range commands(text, []string{"sh", "bash", "python3"}) {
+		for _, c := range commands(text, interpreters) {
 			if c.executed && strings.Trim(c.text, " $\"") != "" {
 				executed = append(executed, strings.Trim(c.text, " $\""))
 			}
