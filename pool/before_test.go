@@ -90,6 +90,35 @@ func TestChangesOfHostCommandsAreNotMerged(t *testing.T) {
 	}
 }
 
+// A script that a git hook calls runs on the host at the user's next commit, so a person looks at its changes first.
+func TestScriptsOfHooks(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"scripts/pre.sh": "scripts/pre.sh: a git hook runs or reads it", "scripts/other.sh": "",
+		"tools/own.sh": "tools/own.sh: a git hook runs or reads it", "ci/lint.sh": "ci/lint.sh: a git hook runs or reads it",
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "cat >/dev/null; echo '# more' >> "+file+"; git add -A; git commit -qm work"+done)
+			for _, script := range []string{"scripts/pre.sh", "scripts/other.sh", "tools/own.sh", "ci/lint.sh"} {
+				f.write(script, "true\n")
+			}
+			f.write(".husky/pre-commit", "npm test\nsh scripts/pre.sh\n")
+			f.write("dev/hooks/commit-msg", "#!/bin/sh\nexec ./tools/own.sh \"$1\"\n")
+			f.write("lefthook.yml", "pre-commit:\n  commands:\n    lint:\n      run: sh ci/lint.sh {staged_files}\n")
+			f.commit("hooks")
+			f.git(f.Config.Run.Repo.Dir(), "config", "core.hooksPath", "dev/hooks")
+			f.Config.Run.Gate = lines("true")
+			f.Config.Run.NoCanary, f.Config.Run.Publish = true, journal.PublishMerge
+			f.issue("a")
+			r := f.one("a")
+			if merged := strings.HasPrefix(r.Published, "merged"); merged != (want == "") || want != "" && r.Verdict.Reason.Detail != want {
+				t.Errorf("published %q, %+v, %+v", r.Published, r.Verdict, r.Facts.Watch)
+			}
+		})
+	}
+}
+
 // A run does not continue from commits that violate the policy, even if they were never to be published.
 func TestPolicyBeforeARunGoesOn(t *testing.T) {
 	t.Parallel()

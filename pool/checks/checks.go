@@ -78,6 +78,9 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil {
 		return c, err
 	}
+	if err := w.addHooked(ctx, g, c, out); err != nil {
+		return c, err
+	}
 	if err := addUnseen(ctx, g, c.files, gated, out); err != nil || !gated {
 		return c, err
 	}
