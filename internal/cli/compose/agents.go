@@ -154,7 +154,7 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 }
 
 // ServiceAddress returns the address that the user has set for the agent's model service, without a password, and the name of the
-// key or variable.
+// key or variable. The address is empty if it is none.
 func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from string) {
 	if c.AgentUpstream != "" {
 		return c.AgentUpstream, "agent-upstream"
@@ -164,11 +164,12 @@ func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from
 		user.Env = slices.Concat(user.Env, env)
 	}
 	address, from = agents.AddressOf(agent, user)
-	if u, err := url.Parse(address); err == nil {
-		u.User, u.RawQuery = nil, ""
-		address = u.String()
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", from
 	}
-	return address, from
+	u.User, u.RawQuery = nil, ""
+	return u.String(), from
 }
 
 // checkUpstream refuses an agent-upstream that would have no effect: prompts and a key would go to a host that the user did not name.

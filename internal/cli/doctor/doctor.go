@@ -78,6 +78,8 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)
 	d.reviewer(ctx, p)
+	d.services(ctx, p)
+	d.parked(ctx, p)
 	d.metering(ctx, p)
 	d.sandboxes(ctx, p)
 	d.prompt(ctx, p)
