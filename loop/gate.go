@@ -59,6 +59,9 @@ func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, c
 	check := Check{
 		Command: cmd.Line, ExitCode: exit.Code, Duration: time.Since(start), TimedOut: timedOut, Tail: tail.String(),
 	}
+	if timedOut {
+		check.Limit = fmt.Sprintf("%s (%s)", cmp.Or(cmd.Limit, "its time limit"), shortDuration(timeout))
+	}
 	r.observe.emit(Event{Kind: kind, Iteration: n, Text: neutral.Shorten(cmd.Line, eventText), Check: &check})
 	return check, nil
 }

@@ -79,15 +79,18 @@ func TestGateTimeoutPerCommand(t *testing.T) {
 			return sandboxes.Exit{}, context.Cause(ctx)
 		}}, &recorder{})
 		for _, own := range []time.Duration{0, 5 * time.Second} {
-			c.Gate = []Command{{Line: "slow"}, {Line: "hangs", Timeout: own}}
+			c.Gate = []Command{{Line: "slow"}, {Line: "hangs", Timeout: own, Limit: "gate-timeout"}}
 			start := time.Now()
 			checks, err := RunCommands(t.Context(), c, EventGate, c.Gate)
 			if err != nil || len(checks) != 2 || !checks[0].Passed() || !checks[1].TimedOut || checks[1].Passed() || checks[1].ExitCode == 0 {
 				t.Errorf("%+v, %v", checks, err)
 			}
-			want := 14*time.Minute + 15*time.Minute
+			want, says := 14*time.Minute+15*time.Minute, "took longer than gate-timeout (15m) and was killed"
 			if own > 0 {
-				want = 14*time.Minute + own
+				want, says = 14*time.Minute+own, "took longer than gate-timeout (5s) and was killed"
+			}
+			if got := checks[1].Failure(); got != says {
+				t.Errorf("it %s", got)
 			}
 			if got := time.Since(start); got != want {
 				t.Errorf("took %s, want %s", got, want)

@@ -41,6 +41,7 @@ type Work struct {
 type Command struct {
 	Line    string        `json:"line"`
 	Timeout time.Duration `json:"timeout_ns,omitempty"` // zero: Timers.Command
+	Limit   string        `json:"limit,omitempty"`      // what people call Timeout
 }
 
 // Check rejects a command that cannot run.

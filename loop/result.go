@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -92,7 +94,8 @@ type Check struct {
 	ExitCode int           `json:"exit_code"` // after death by a signal: 128 plus its number
 	Duration time.Duration `json:"duration_ns"`
 	TimedOut bool          `json:"timed_out,omitempty"`
-	Tail     string        `json:"tail"` // last 4 KiB of the output
+	Limit    string        `json:"limit,omitempty"` // the time limit that it reached, for people
+	Tail     string        `json:"tail"`            // last 4 KiB of the output
 }
 
 // Passed reports success.
@@ -101,9 +104,28 @@ func (c Check) Passed() bool { return c.ExitCode == 0 && !c.TimedOut }
 // Failure describes how a failed command ended.
 func (c Check) Failure() string {
 	if c.TimedOut {
-		return "took too long and was killed"
+		return c.Ending()
 	}
-	return fmt.Sprintf("failed with exit status %d", c.ExitCode)
+	return "failed with " + c.Ending()
+}
+
+// Ending describes how a command ended, without a judgement.
+func (c Check) Ending() string {
+	if c.TimedOut {
+		return "took longer than " + cmp.Or(c.Limit, "its time limit") + " and was killed"
+	}
+	return fmt.Sprintf("exit status %d", c.ExitCode)
+}
+
+// shortDuration formats a duration without zeros at its end: 30m.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // Limits are the limits of the run, including defaults.

@@ -80,7 +80,7 @@ func verdict(v *journal.Verification) string {
 	for _, c := range v.Checks {
 		switch {
 		case c.TimedOut:
-			return "does not end: " + tracker.QuoteLine(c.Command, line)
+			return fmt.Sprintf("fails: %s %s", tracker.QuoteLine(c.Command, line), c.Ending())
 		case !c.Passed():
 			return fmt.Sprintf("fails: %s, exit status %d", tracker.QuoteLine(c.Command, line), c.ExitCode)
 		}

@@ -273,11 +273,8 @@ func gate(b *strings.Builder, f journal.Facts, off bool) {
 	}
 	fmt.Fprintf(b, "Gate, %s:\n\n", where)
 	for _, c := range checks {
-		how := fmt.Sprintf("failed with exit status %d", c.ExitCode)
-		switch {
-		case c.TimedOut:
-			how = "did not end in time"
-		case c.Passed():
+		how := c.Failure()
+		if c.Passed() {
 			how = "passed"
 		}
 		fmt.Fprintf(b, "- %s %s in %s\n", tracker.QuoteLine(c.Command, line), how, c.Duration.Round(time.Millisecond))

@@ -272,7 +272,7 @@ func TestFinalSays(t *testing.T) {
 		"verified": {func(in *report.Input) { in.Record.Facts.Verify = &journal.Verification{Checks: []loop.Check{check}} }, "Gate, on a clean checkout of the tip:\n\n- `make` passed"},
 		"gate that hangs": {func(in *report.Input) {
 			in.Record.Facts.GateRan, in.Record.Facts.Gate = true, []loop.Check{{Command: "make", TimedOut: true}}
-		}, "- `make` did not end in time"},
+		}, "- `make` took longer than its time limit and was killed"},
 		"left out": {
 			func(in *report.Input) {
 				in.Issue.Comments = []tracker.Comment{{Author: "eve"}, {Author: "ada", Trusted: true}, {Author: "mallory"}, {Author: "eve"}}

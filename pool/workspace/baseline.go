@@ -62,11 +62,7 @@ func BaselineErrorIn(err error) error {
 }
 
 func (e *BaselineError) Error() string {
-	how := fmt.Sprintf("exit status %d", e.Check.ExitCode)
-	if e.Check.TimedOut {
-		how = "it did not end in time"
-	}
-	text := fmt.Sprintf("%s `%s` cannot run on %s, before any change: %s", e.what(), e.Check.Command, e.Base, how)
+	text := fmt.Sprintf("%s `%s` cannot run on %s, before any change: %s", e.what(), e.Check.Command, e.Base, e.Check.Ending())
 	if cause := Cause(e.Check.Tail); cause != "" {
 		text += ": " + cause
 	}

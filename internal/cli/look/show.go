@@ -147,6 +147,10 @@ func (p runPrinter) checks() {
 	f, line := p.s.Facts, p.line
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {
+			if c.TimedOut { // the text has the time
+				line(name, "%s", CheckText(c))
+				continue
+			}
 			line(name, "%s in %s", CheckText(c), screen.Age(c.Duration))
 		}
 	}

@@ -51,7 +51,7 @@ func CheckText(c loop.Check) string {
 	if c.Passed() {
 		return c.Command + ": passed"
 	}
-	return fmt.Sprintf("%s: failed with exit status %d", c.Command, c.ExitCode)
+	return c.Command + ": " + c.Failure()
 }
 
 // ReasonOf returns the reason of an event, or "".
@@ -96,7 +96,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if e.Check != nil {
-			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
+			text = fmt.Sprintf("%s: %s\n%s", e.Check.Command, e.Check.Ending(), e.Check.Tail)
 		}
 	case journal.EventEnded:
 		text, ended = WithDetail(string(e.Outcome), ReasonOf(e)), true

@@ -72,7 +72,11 @@ func (v *View) check(e journal.Event) {
 	}
 	if !e.Check.Passed() {
 		delete(v.checked, e.Run)
-		v.Line(e, string(e.Kind)+" "+v.UI.PaintErr(screen.Yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		text := fmt.Sprintf("%s: %s", c, e.Check.Command)
+		if e.Check.TimedOut {
+			text += " " + e.Check.Failure()
+		}
+		v.Line(e, string(e.Kind)+" "+v.UI.PaintErr(screen.Yellow, "failed"), text)
 		if v.Lack != nil && e.Place == journal.PlaceBase {
 			if lack := v.Lack(); lack != "" {
 				v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), lack)
@@ -155,7 +159,7 @@ func (v *View) detail(e journal.Event) string {
 	case e.Kind == journal.EventCommits:
 		return fmt.Sprint(e.Commits, " new")
 	case e.Check != nil:
-		return fmt.Sprintf("%s: exit status %d", e.Check.Command, e.Check.ExitCode)
+		return e.Check.Command + ": " + e.Check.Ending()
 	}
 	return v.UI.Brief(screen.CleanLine(e.Text), 160)
 }

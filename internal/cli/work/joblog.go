@@ -79,7 +79,7 @@ func (l *jobLog) event(e loop.Event) {
 // check prints the result of a command of setup, gate or after.
 func (l *jobLog) check(e journal.Event) {
 	if e.Check != nil {
-		l.print("%s%s: %s: exit status %d", e.Kind, report.PlaceSuffix(e.Place), e.Check.Command, e.Check.ExitCode)
+		l.print("%s%s: %s: %s", e.Kind, report.PlaceSuffix(e.Place), e.Check.Command, e.Check.Ending())
 	}
 }
 

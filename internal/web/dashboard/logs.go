@@ -322,7 +322,7 @@ func said(e journal.Event) string {
 		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if c := e.Check; c != nil {
-			return fmt.Sprintf("%s: exit status %d\n%s", c.Command, c.ExitCode, c.Tail)
+			return fmt.Sprintf("%s: %s\n%s", c.Command, c.Ending(), c.Tail)
 		}
 	case journal.EventEnded:
 		if e.Reason != nil && *e.Reason != (journal.Reason{}) {

@@ -219,11 +219,8 @@ func gateVerdict(f journal.Facts) journal.Verdict {
 // failed describes the first failed check.
 func failed(v *journal.Verification) string {
 	for _, c := range v.Checks {
-		switch {
-		case c.TimedOut:
-			return c.Command + ": did not end in time"
-		case !c.Passed():
-			return fmt.Sprintf("%s: exit status %d", c.Command, c.ExitCode)
+		if !c.Passed() {
+			return c.Command + ": " + c.Ending()
 		}
 	}
 	return ""

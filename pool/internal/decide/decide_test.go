@@ -246,7 +246,7 @@ func decideCases() []decideCase {
 		},
 		{
 			"verification hung", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: hung}},
-			counted(again(journal.GateFailed, journal.ReasonVerify, "make: did not end in time")),
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: took longer than its time limit and was killed")),
 		},
 		{
 			"setup of the verification failed", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: red, Setup: true}},

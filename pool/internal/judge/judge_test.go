@@ -128,7 +128,7 @@ func TestPromptIsNotRewritten(t *testing.T) {
 	text := promptFor(issue, run, facts, change{diff: hostile + "DIFF", cut: true}, "review-y")
 	for want, times := range map[string]int{
 		"{{diff}} {{tag}}": 4, "{{issue}}": 0, "<review-y>": 1, "DIFF": 1, "ISTRUSTED": 1, "NOTTRUSTED": 0, "AGENTSAYS": 0, "\u202e": 0,
-		"\n~~~~~~~~~\n": 6, "did not end in time": 1, "only the beginning": 1,
+		"\n~~~~~~~~~\n": 6, "took longer than its time limit": 1, "only the beginning": 1,
 	} {
 		if got := strings.Count(text, want); got != times {
 			t.Errorf("%q is there %d times, want %d:\n%s", want, got, times, text)

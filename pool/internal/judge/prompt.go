@@ -71,11 +71,7 @@ func checksText(r journal.Run, f journal.Facts) string {
 }
 
 func checkText(c loop.Check) string {
-	text := fmt.Sprintf("$ %s\nexit status %d\n", c.Command, c.ExitCode)
-	if c.TimedOut {
-		text = fmt.Sprintf("$ %s\ndid not end in time\n", c.Command)
-	}
-	return text + report.LastBytes(c.Tail, 1200)
+	return fmt.Sprintf("$ %s\n%s\n", c.Command, c.Ending()) + report.LastBytes(c.Tail, 1200)
 }
 
 func diffText(c change) string {
