@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
+	"github.com/ralph-pool/ralph/worktree/internal/saved"
 	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/span"
@@ -24,6 +25,7 @@ type Import struct {
 	Commits []Commit // base..tip, oldest first, computed on the host
 	New     int      // number of commits that this import added
 	WIP     string   // commit with the uncommitted changes; empty when there are none
+	Earlier Saved    // without WIP: changes of an earlier run that are still saved
 	Others  []string // commits of other branches, tags and stashes of the private repository, kept under refs/ralph/old
 	// Gitlinks are the paths in Tip of nested repositories that no .gitmodules names. No commit has their files; WIP does.
 	Gitlinks []string
@@ -31,6 +33,9 @@ type Import struct {
 	ForgeCommands []Commit
 	Controls      bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
+
+// Saved is uncommitted changes of a run, in a commit.
+type Saved = saved.Earlier
 
 // foundWork describes the work found in a worktree.
 type foundWork struct {
@@ -181,12 +186,12 @@ func (t *Tree) moveKeyRefs(ctx context.Context, f foundWork, refs treeRefs) (Imp
 	case result.WIP != "" && result.WIP != refs.wip:
 		edits = append(edits, git.Edit{Ref: t.repo.refNames.WIP(s.Key), New: result.WIP, Old: refs.wip})
 	case result.WIP == "" && !f.filesUnread && refs.wip != "":
-		same, err := diff.Same(ctx, t.repo.git, refs.wip, f.tip)
-		if err != nil {
+		var committed bool
+		if committed, result.Earlier, err = saved.Before(ctx, t.repo.git, refs.wip, s.Run, f.tip); err != nil {
 			return Import{}, err
 		}
-		if same {
-			edits = append(edits, git.Edit{Ref: t.repo.refNames.WIP(s.Key), Old: refs.wip})
+		if committed {
+			edits = append(edits, git.Edit{Ref: t.repo.refNames.WIP(s.Key), New: result.Earlier.Commit, Old: refs.wip})
 		}
 	}
 	if result.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
@@ -260,7 +265,7 @@ func (t *Tree) commitFiles(ctx context.Context, f foundWork, previous string) (s
 		}
 		parents = append(parents, previous)
 	}
-	commit, err := t.repo.objects.Commit(f.tree, parents, "Uncommitted changes of run "+t.Spec().Run, t.repo.now())
+	commit, err := t.repo.objects.Commit(f.tree, parents, saved.Message(t.Spec().Run), t.repo.now())
 	if err != nil {
 		return "", fmt.Errorf("save uncommitted changes: %w", err)
 	}
@@ -306,7 +311,10 @@ func (t *Tree) Imported(ctx context.Context) (Import, error) {
 	if err != nil {
 		return Import{}, fmt.Errorf("imported commits of %s: %w", t.Spec().Key, err)
 	}
-	result := Import{Tip: sp.Tip, Commits: sp.Commits, WIP: refs.wip}
+	result := Import{Tip: sp.Tip, Commits: sp.Commits}
+	if result.WIP, result.Earlier, err = saved.Whose(ctx, t.repo.git, refs.wip, t.Spec().Run); err != nil {
+		return Import{}, fmt.Errorf("saved changes of %s: %w", t.Spec().Key, err)
+	}
 	if len(sp.Commits) > 0 {
 		if result.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
 			return result, err

@@ -135,6 +135,36 @@ func TestTidiedChangesLeaveTheSavedOnes(t *testing.T) {
 	f.remove(tree)
 }
 
+// Changes that an earlier run has left stay saved when a later run commits its own.
+func TestEarlierRunsChangesStaySaved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.add("k", "r1")
+	f.write(first.Dir(), "draft", "x")
+	draft := f.imported(first).WIP
+	f.remove(first)
+	tree := f.add("k", "r2")
+	want := Saved{Commit: draft, Run: "r1"}
+	f.write(tree.Dir(), "b", "b")
+	if got := f.imported(tree); got.WIP == "" || got.WIP == draft {
+		t.Errorf("%+v", got)
+	}
+	f.commit(tree.Dir(), "b", "b", "the same, committed")
+	if got := f.imported(tree); got.WIP != "" || f.ref("refs/ralph/wip/k") != draft || got.Earlier != want {
+		t.Errorf("%+v", got)
+	}
+	if got, err := tree.Imported(t.Context()); err != nil || got.WIP != "" || got.Earlier != want {
+		t.Errorf("read again: %+v, %v", got, err)
+	}
+	f.commit(tree.Dir(), "draft", "x", "the draft, too")
+	f.sh(tree.Dir(), "git", "rm", "-q", "b")
+	f.sh(tree.Dir(), "git", "commit", "-qm", "as the first run had it")
+	if got := f.imported(tree); got.WIP != "" || f.ref("refs/ralph/wip/k") != "" || got.Earlier != (Saved{}) {
+		t.Errorf("%+v", got)
+	}
+	f.remove(tree)
+}
+
 // countLines counts the lines of s with the prefix.
 func countLines(s, prefix string) int {
 	n := 0
