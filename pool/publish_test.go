@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -49,6 +51,44 @@ func TestCommitsBeforeTheBase(t *testing.T) {
 		t.Errorf("the gate ran on %q, merged was %s, %v", got, tip, err)
 	}
 	f.clean()
+}
+
+// Uncommitted changes of an earlier run are reported as such, also by a run that a later sweep ends.
+func TestUncommittedChangesOfAnEarlierRun(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]bool{"at once": false, "by a later sweep": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `git log -1 --format=%s | grep -q half && { `+commits+`; exit; }; `+
+				`cat >/dev/null; echo work > work; git add work; git commit -qm half; echo more > more`)
+			f.issue("a")
+			f.Config.Run.MaxIterations = 1
+			first := f.one()
+			if first.WIP == "" {
+				t.Fatalf("%+v", first)
+			}
+			if left {
+				f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, config.GateOnWorktree
+				stopped, begun := filepath.Join(t.TempDir(), "stopped"), newPipe(t)
+				f.Config.Run.Gate = lines(`test ! -f moved || test -f ` + stopped + ` || { echo >` + stopped + `; echo > ` + begun.path + `; exec sleep 1000; }`)
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				begun.then(func() { stop(nil) })
+				f.onStage(journal.StageVerify, func(journal.Record) {
+					f.write("moved", "")
+					f.commit("the base moves")
+				})
+				if r := f.only(f.sweep(ctx, "a")); !r.Ended.IsZero() {
+					t.Fatalf("it has ended: %+v", r)
+				}
+				f.onStage("", nil)
+			}
+			r := f.one("a")
+			if want := "- Uncommitted changes of run `" + first.ID + "`: saved as `" + first.WIP[:12]; !strings.Contains(f.text("a"), want) {
+				t.Errorf("lacks %q: %+v\n%s", want, r.Verdict, f.text("a"))
+			}
+		})
+	}
 }
 
 // Uncommitted changes of the agent do not keep its commits from a base that has moved: they are saved, and reported. The gate

@@ -172,6 +172,12 @@ type Run struct {
 	Scratch bool `json:"scratch,omitempty"`
 }
 
+// Saved is uncommitted changes of a run.
+type Saved struct {
+	Commit string `json:"commit"`
+	Run    string `json:"run,omitempty"` // empty: unknown
+}
+
 // State is the progress of a run. Stages change it; it is stored before each outward effect.
 type State struct {
 	Stage   Stage     `json:"stage"`
@@ -184,6 +190,7 @@ type State struct {
 	Commits       int      `json:"commits"`
 	Changed       Changed  `json:"changed,omitzero"`    // changes made by the commits
 	WIP           string   `json:"wip,omitempty"`       // commit with the uncommitted changes
+	Saved         Saved    `json:"saved,omitzero"`      // without WIP: what an earlier run has left
 	Tree          string   `json:"worktree,omitempty"`  // path of the worktree, if it is kept
 	SandboxMayRun bool     `json:"unclosed,omitempty"`  // the sandbox of the worktree may still run
 	Verified      Verified `json:"verified,omitzero"`   // the commit for which the gate passed on a clean checkout

@@ -192,8 +192,15 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	if c := r.Changed; c.Files > 0 {
 		fmt.Fprintf(b, "- Changes: %s, %s added, %s removed\n", plural.Of(c.Files, "file"), plural.Of(c.Insertions, "line"), plural.Of(c.Deletions, "line"))
 	}
-	if r.WIP != "" {
-		fmt.Fprintf(b, "- Uncommitted changes: saved as `%.12s` (`refs/ralph/wip/%s`)", r.WIP, r.Key)
+	if saved := cmp.Or(r.WIP, r.Saved.Commit); saved != "" {
+		whose := ""
+		if r.WIP == "" {
+			whose = " of an earlier run"
+			if r.Saved.Run != "" {
+				whose = " of run " + tracker.Code(r.Saved.Run)
+			}
+		}
+		fmt.Fprintf(b, "- Uncommitted changes%s: saved as `%.12s` (`refs/ralph/wip/%s`)", whose, saved, r.Key)
 		if !in.Steps.Local {
 			fmt.Fprintf(b, " on machine %s", tracker.QuoteLine(r.Host, line))
 		}

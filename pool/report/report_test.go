@@ -256,6 +256,10 @@ func TestFinalSays(t *testing.T) {
 		"draft":   {func(in *report.Input) { in.Record.Request = journal.Request{URL: "https://x.example/7", Draft: true} }, "; draft: https://x.example/7"},
 		"pushed":  {func(in *report.Input) { in.Record.Published = "pushed to origin" }, "; `pushed to origin`"},
 		"WIP":     {func(in *report.Input) { in.Record.WIP = "abcdef0123456789" }, "saved as `abcdef012345` (`refs/ralph/wip/a`)"},
+		"earlier WIP": {
+			func(in *report.Input) { in.Record.Saved = journal.Saved{Commit: "abcdef0123456789", Run: "r0"} },
+			"Uncommitted changes of run `r0`: saved as `abcdef012345` (`refs/ralph/wip/a`)",
+		},
 		"usage": {
 			func(in *report.Input) {
 				in.Record.Facts.Usage = agents.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, CostUSD: 0.5}

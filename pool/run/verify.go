@@ -151,6 +151,7 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 		w.Last = got
 	}
 	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
+	s.Saved = journal.Saved(w.Last.Earlier)
 	s.Facts.DropOtherTips(s.Tip)
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error

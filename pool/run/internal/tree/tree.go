@@ -111,8 +111,9 @@ func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktre
 		return nil, err
 	}
 	copies, same := m.Spaces.Copies(), t.Spec().Private == m.Spaces.Private() && (!t.Layered() || m.Spaces.Layers() != nil)
+	unread := t.Spec().Private && got.Earlier.Commit != "" // perhaps they are still there
 	switch {
-	case got.WIP != "" && !(dirty && (same || copies)):
+	case (got.WIP != "" || unread) && !(dirty && (same || copies)):
 		return nil, &DirtyError{Branch: run.Branch, Dir: t.Dir()}
 	case copies || !same:
 		return nil, nil
