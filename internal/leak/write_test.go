@@ -3,6 +3,7 @@ package leak
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -73,6 +74,46 @@ func TestReplace(t *testing.T) {
 	if same := []byte("nothing here"); &finder.Replace(same, "")[0] != &same[0] {
 		t.Error("text without a value is copied")
 	}
+}
+
+// In a log, a value is also replaced if other characters split it, but a line of JSON stays JSON.
+func TestReplaceInLog(t *testing.T) {
+	t.Parallel()
+	finder := New([]string{"xK9vQ2mZ7p", "hunter22"})
+	for text, want := range map[string]string{
+		"x K 9 v Q 2 m Z 7 p":                      "[secret]",
+		"it is x-K-9-v-Q\n  2-m-Z-7-p, hunter22\n": "it is [secret], [secret]\n",
+		`"xK9v" + "Q2mZ7p"`:                        `"[secret]"`,
+		`{"t":"say x K 9 v Q 2 m Z 7 p \" x,K,9,v,Q,2,m,Z,7,p","u":"hun\u0020ter22"}`: `{"t":"say [secret] \" [secret]","u":"[secret]"}`,
+		`{"t":"x K 9 v Q\n2 m Z 7 p"}`:        `{"t":"[secret]"}`,
+		` ["xK9v","Q2mZ7p", "hunter22"]`:      ` ["xK9v","Q2mZ7p", "[secret]"]`,
+		"{\"t\":\"xK9v\"}\n{\"Q2mZ7p\":0}\n":  "{\"t\":\"xK9v\"}\n{\"Q2mZ7p\":0}\n",
+		`{"t":"\\"} hun ter22`:                `{"t":"\\"} hun ter22`,
+		"[12:03] hun ter22\n[INFO] hun-ter22": "[12:03] [secret]\n[INFO] [secret]",
+		"hun\n\nter22 hunter2":                "hun\n\nter22 hunter2",
+	} {
+		if got := string(finder.ReplaceInLog([]byte(text), "[secret]")); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	if same := []byte("nothing here"); &finder.ReplaceInLog(same, "")[0] != &same[0] {
+		t.Error("text without a value is copied")
+	}
+}
+
+// FuzzReplaceInLog: a line of JSON stays JSON.
+func FuzzReplaceInLog(f *testing.F) {
+	f.Add("x K\n9 v\tQ2mZ7p", "xK9v", "Q2mZ7p")
+	f.Add("\bhun ter22", `hun\`, `"ter22`)
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		line, err := json.Marshal(map[string]any{a: []any{b, c, true, 22, map[string]string{c: a}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := New([]string{"xK9vQ2mZ7p", "hunter22"}).ReplaceInLog(line, "[secret]"); !json.Valid(got) {
+			t.Errorf("%s becomes %s", line, got)
+		}
+	})
 }
 
 // stars counts masked bytes, and checks that all other bytes are unchanged.
@@ -163,6 +204,18 @@ func FuzzMask(f *testing.F) {
 			t.Fatal("pieces make a difference")
 		}
 	})
+}
+
+func BenchmarkReplaceInLog(b *testing.B) {
+	for name, text := range diffs(10 << 20) {
+		b.Run(name, func(b *testing.B) {
+			f := Known([]string{"sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"})
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				f.ReplaceInLog(text, "[secret]")
+			}
+		})
+	}
 }
 
 func BenchmarkMask(b *testing.B) {

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -64,10 +65,17 @@ func TestTextsAndLogs(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(s.Log(&log), nil)).Warn("m", "x", value)
-	if got := log.String(); !strings.Contains(got, `"x":"[redacted]"`) {
-		t.Errorf("log %s", got)
+	for _, logged := range []string{value, strings.Join(strings.Split(value, ""), " ")} {
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(s.Log(&log), nil)).Warn("m", "x", logged)
+		if got := log.String(); !strings.Contains(got, `"x":"[redacted]"`) {
+			t.Errorf("log %s", got)
+		}
+		var to closing
+		w := s.Stream(&to, nil)
+		if _, err := io.WriteString(w, `{"text":"it is `+logged+`"}`+"\n"); err != nil || w.Close() != nil || to.String() != `{"text":"it is [redacted]"}`+"\n" {
+			t.Errorf("stream %s, %v", to.String(), err)
+		}
 	}
 }
 

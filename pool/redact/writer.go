@@ -17,7 +17,7 @@ type logWriter struct {
 }
 
 func (l logWriter) Write(b []byte) (int, error) {
-	if _, err := l.to.Write(l.secrets.Finder().Replace(b, Value)); err != nil {
+	if _, err := l.to.Write(l.secrets.Finder().ReplaceInLog(b, Value)); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -45,7 +45,7 @@ func (m *stream) Write(b []byte) (int, error) {
 	if bytes.IndexByte(b, '\n') < 0 && len(m.rest) <= longLine {
 		return len(b), nil
 	}
-	m.rest = m.secrets.Finder().Replace(m.rest, Value)
+	m.rest = m.secrets.Finder().ReplaceInLog(m.rest, Value)
 	end := bytes.LastIndexByte(m.rest, '\n') + 1
 	if len(m.rest)-end > longLine {
 		end = len(m.rest) - lineTail
@@ -58,7 +58,7 @@ func (m *stream) Write(b []byte) (int, error) {
 }
 
 func (m *stream) Close() error {
-	_, err := m.to.Write(m.secrets.Finder().Replace(m.rest, Value))
+	_, err := m.to.Write(m.secrets.Finder().ReplaceInLog(m.rest, Value))
 	return errors.Join(err, m.to.Close())
 }
 
