@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -14,11 +15,16 @@ const (
 	maxOutput = 128_000
 	// maxAnswers is the largest number of answers that a service gives to one request.
 	maxAnswers = 128
+	// denseToken is the size of a token in bytes in text that is denser than usual.
+	denseToken = 2
+	// imageTokens is more than services count for one image, which may be a few bytes. maxInput is the longest input of current models
+	// in tokens; a file of a few bytes, such as a PDF, may have as many.
+	imageTokens, maxInput = 10_000, 1_000_000
 )
 
 // Request describes what a request asks for.
 type Request struct {
-	// Most is the most that the answer may use. The input is estimated from the size of the body.
+	// Most is the most that the answer may use. The input is estimated from the size of the body, and its images and files.
 	Most agents.Usage
 	// Models are the models that the request names; the last is the main one. A name that cannot be one is "".
 	Models         []string
@@ -91,7 +97,9 @@ func Asked(body []byte, path string) Request {
 	if limit <= 0 || strings.HasSuffix(path, "/compact") { // a summary has no limit
 		limit = maxOutput
 	}
-	r.Most = agents.Usage{Input: int64(len(body)) / BytesPerToken, Output: min(limit, maxOutput) * max(1, min(answers, maxAnswers))}
+	input := int64(len(body)) / denseToken
+	input = max(input, min(input+mediaTokens(body), maxInput))
+	r.Most = agents.Usage{Input: input, Output: min(limit, maxOutput) * max(1, min(answers, maxAnswers))}
 	if r.Compacts {
 		r.Most.Input, r.Most.Output = 2*r.Most.Input, r.Most.Output+maxOutput
 	}
@@ -112,4 +120,49 @@ func (r *Request) addModel(v gjson.Result) {
 		name = ""
 	}
 	r.Models = append(r.Models, name)
+}
+
+// mediaTokens returns the most tokens of the images and files in a body, by the strings that introduce them.
+func mediaTokens(body []byte) (tokens int64) {
+	for {
+		from := bytes.IndexByte(body, '"')
+		if from < 0 {
+			return min(tokens, maxInput)
+		}
+		body = body[from+1:]
+		end := bytes.IndexByte(body, '"')
+		for end > 0 && escaped(body[:end]) {
+			next := bytes.IndexByte(body[end+1:], '"')
+			if next < 0 {
+				return min(tokens, maxInput)
+			}
+			end += 1 + next
+		}
+		if end < 0 {
+			return min(tokens, maxInput)
+		}
+		switch begin := beginning(body[:end]); {
+		case strings.HasPrefix(begin, "image/") && end <= maxBeginning, strings.HasPrefix(begin, "data:image/"):
+			tokens += imageTokens
+		case strings.HasPrefix(begin, "application/pdf") && end <= maxBeginning, strings.ReplaceAll(begin, "_", "") == "filedata":
+			return maxInput
+		}
+		body = body[end+1:]
+	}
+}
+
+// escaped reports whether the quote after a text is escaped.
+func escaped(text []byte) bool {
+	return (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 1
+}
+
+const maxBeginning = 100 // bytes; enough for a type or key of which every character is escaped
+
+// beginning returns the first characters of a JSON string in lower case.
+func beginning(text []byte) string {
+	text = text[:min(len(text), maxBeginning)]
+	if bytes.IndexByte(text, '\\') < 0 {
+		return strings.ToLower(string(text))
+	}
+	return strings.ToLower(gjson.Parse(`"` + string(text) + `"`).Str)
 }

@@ -35,9 +35,32 @@ func TestAsked(t *testing.T) {
 	} {
 		asked := Asked([]byte(tt.body), tt.path)
 		got, model := asked.Most, asked.Model()
-		if want := (agents.Usage{Input: int64(len(tt.body)) / BytesPerToken, Output: tt.output}); got != want || model != tt.model {
+		if want := (agents.Usage{Input: int64(len(tt.body)) / denseToken, Output: tt.output}); got != want || model != tt.model {
 			t.Errorf("%s %s: %+v of %q, want %+v of %q", tt.path, tt.body, got, model, want, tt.model)
 		}
+	}
+}
+
+// Images and files may have many more tokens than their size says, however the request spells their types.
+func TestAskedMedia(t *testing.T) {
+	t.Parallel()
+	const long = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	for body, want := range map[string]int64{
+		`{"messages":[{"content":[{"type":"image","source":{"media_type":"image/png","data":"` + long + `"}},{"source":{"media_type":"IMAGE/JPEG"}}]}]}`: 2 * imageTokens,
+		`{"input":[{"content":[{"image_url":"data:image/png;base64,` + long + `"}]}]}`:                                                                   imageTokens,
+		`{"input":[{"content":[{"image_url":"\u0064ata:image\/png;base64,` + long + `\n"}]}]}`:                                                           imageTokens,
+		`{"messages":[{"content":"an image/png \" \\\" image/png data:image/png application/pdf"}],"image":"file"}`:                                      0,
+		`{"messages":[{"content":[{"source":{"media_type":"application\/pdf","data":"x"}}]}]}`:                                                           maxInput,
+		`{"input":[{"type":"input_file","File_Data":"x"}]}`:                                                                                              maxInput,
+		`{"input":"` + strings.Repeat(`","image/png`, 1000) + `"}`:                                                                                       maxInput,
+	} {
+		if got, size := Asked([]byte(body), "/v1/messages").Most.Input, int64(len(body))/denseToken; got != min(size+want, maxInput) {
+			t.Errorf("%s: %d, want %d and %d", body, got, size, want)
+		}
+	}
+	large := `{"input":"` + strings.Repeat("x", 3*maxInput) + `"}`
+	if got := Asked([]byte(large), "/responses").Most.Input; got != int64(len(large))/denseToken {
+		t.Errorf("a large request: %d", got)
 	}
 }
 
@@ -53,7 +76,7 @@ func TestAskedToCompact(t *testing.T) {
 		`{"max_tokens":9,"compaction":{"type":"summarize"}}`:                                                               true,
 		`{"max_tokens":9,"messages":[{"content":"context_management: compact","compaction":{}}]}`:                          false,
 	} {
-		want := agents.Usage{Input: int64(len(body)) / BytesPerToken, Output: 9}
+		want := agents.Usage{Input: int64(len(body)) / denseToken, Output: 9}
 		if compacts {
 			want.Input, want.Output = 2*want.Input, want.Output+maxOutput
 		}

@@ -22,8 +22,8 @@ type exchange struct {
 	from      *caller         // may be nil
 	number    int             // of the request, in the meter
 	path      string
-	size      int           // bytes of the request
-	asked     meter.Request // its input is as reserved
+	size      int // bytes of the request
+	asked     meter.Request
 	need      agents.Usage  // the most that the request may use
 	model     string        // named by the request; empty: none
 	limited   func()        // is called if the service refuses the request because of a rate limit or overload; may be nil

@@ -130,7 +130,6 @@ func (m *Meter) admit(ctx context.Context, from *caller, method, path string, bo
 	}
 	x := &exchange{meter: m, ctx: ctx, from: from, path: path, size: len(body), asked: q, model: q.Model()}
 	x.need = m.need(from, q, limitsCost)
-	x.asked.Most.Input = x.need.Input
 	m.noteRequest(from, x.model)
 	if err := m.reserve(ctx, x); err != nil {
 		return nil, err
@@ -151,15 +150,11 @@ func (m *Meter) admit(ctx context.Context, from *caller, method, path string, bo
 	return x, nil
 }
 
-// bytesPerToken is the size of a token in text that is denser than usual, for what requests reserve.
-const bytesPerToken = 2
-
 // need returns the most that a request may use. The service may choose tier and region, so those of the last answer count like
 // those that the request names. Without a price the dearest one of the service counts if the cost is limited.
 func (m *Meter) need(from *caller, q meter.Request, limitsCost bool) agents.Usage {
 	lastModel, last := m.last()
 	most := q.Most
-	most.Input *= meter.BytesPerToken / bytesPerToken
 	models := q.Models
 	if len(models) == 0 {
 		models = []string{lastModel}

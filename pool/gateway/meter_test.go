@@ -218,7 +218,7 @@ func TestMeterPassed(t *testing.T) {
 	if !m.Requests(agents.Link{}).UsedNothing {
 		t.Error("nothing was used, and it is not free")
 	}
-	if got := m.Used().Unpriced; got != 4 {
+	if got := m.Used().Unpriced; got != 5 {
 		t.Errorf("%d tokens have no price, those of one answer do not", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestMeterEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{"model":"m","max_tokens":32000,"messages":[]}`
-	const input = 22
+	const input = 23
 	for _, tt := range []struct {
 		name    string
 		hangsUp bool
@@ -310,7 +310,7 @@ func TestMeterCountsSummaries(t *testing.T) {
 	m := NewMeter(Network{}, "r")
 	m.Limit(loop.Budget{Tokens: 1_000_000})
 	x := askFor(t.Context(), t, m, `{"max_tokens":10,"context_management":{"edits":[{"type":"compact_20260112"}]}}`)
-	if got := m.reserved; got.Output < 100_000 || got.Input != 76 {
+	if got := m.reserved; got.Output < 100_000 || got.Input != 78 {
 		t.Errorf("reserved %+v", got)
 	}
 	answered(x, 200, `{"model":"m","usage":{"input_tokens":9,"output_tokens":1,"iterations":[`+
