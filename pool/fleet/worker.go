@@ -29,6 +29,9 @@ type worker struct {
 // that wait longer than 5 seconds depend on River's leader, which is missing for a while after a restart of the database.
 const shortSnooze, longSnooze = time.Second, 4 * time.Second
 
+// foreign is the age at which a row ends whose issue no machine seems to have. The pauses between its tries grow with it.
+const foreign = 5 * time.Minute
+
 // snooze delays the row by about d. Meanwhile its slot is free, and it uses no attempt.
 func snooze(d time.Duration) error {
 	return river.JobSnooze(time.Duration(float64(d) * (0.75 + 0.5*rand.Float64())))
@@ -97,6 +100,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 		return snooze(shortSnooze)
 	}
 	f.recordEnd(ctx, s, job.Args.Key, r, err)
+	if busy = errors.Is(err, tracker.ErrNotFound) && job.ScheduledAt.Sub(job.CreatedAt) < foreign; busy { // another machine may have it
+		return snooze(max(shortSnooze, job.ScheduledAt.Sub(job.CreatedAt)))
+	}
 	return nil
 }
 

@@ -16,10 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// A row that a machine has taken but cannot work, because its slots are full or it is draining, is worked later.
+// A row that a machine has taken but cannot work, because its slots are full, it is draining or it lacks the
+// issue, is worked later.
 func TestRowComesBack(t *testing.T) {
 	t.Parallel()
-	for name, why := range map[string]error{"busy": pool.ErrBusy, "ended": pool.ErrEnded} {
+	for name, why := range map[string]error{"busy": pool.ErrBusy, "ended": pool.ErrEnded, "no such issue here": tracker.ErrNotFound} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, err := Start(t.Context(), Config{Database: migrated(t), Plan: true, Work: true})
