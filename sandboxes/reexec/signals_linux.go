@@ -20,11 +20,11 @@ func CatchSignals() {
 	ignoreUncaught()
 }
 
-// deadlySignals returns the signals that end or stop a Go program that has not asked for them. Go catches all others, and does
-// nothing, as the documentation of os/signal says.
+// deadlySignals returns the signals that end or stop a Go program that has not asked for them: SIGPIPE when it writes to a closed
+// standard output or error. Go catches all others, and does nothing, as the documentation of os/signal says.
 func deadlySignals() []os.Signal {
 	return []os.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGTERM,
+		unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE,
 		unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSTKFLT, unix.SIGSYS,
 		unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT,

@@ -2,6 +2,7 @@ package reexec
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os/exec"
 	"testing"
@@ -14,6 +15,7 @@ func init() { //nolint:gochecknoinits // a registration
 		CatchSignals()
 		_, _ = io.WriteString(p.Stdout, "ready\n")
 		_, _ = io.Copy(p.Stdout, p.Stdin)
+		_, _ = io.WriteString(p.Stderr, "nobody reads this\n")
 		return 4
 	})
 }
@@ -27,6 +29,10 @@ func TestCatchSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +57,8 @@ func TestCatchSignals(t *testing.T) {
 			t.Fatalf("after signal %d: %q, %v", number, line, err)
 		}
 	}
-	if err := in.Close(); err != nil {
+	// Go ends a program that writes to a closed pipe, unless it has asked for SIGPIPE.
+	if err := errors.Join(closed.Close(), in.Close()); err != nil {
 		t.Error(err)
 	}
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 4 {
