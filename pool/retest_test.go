@@ -145,6 +145,18 @@ func TestProofIsNeverMade(t *testing.T) {
 	}
 }
 
+// If the change brings what runs its tests, they cannot run without it, and that is no fault of the change.
+func TestRetestWithARunnerOfTheChange(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; printf '#!/bin/sh\ngo test ./...\n' > run-tests; chmod +x run-tests; git add -A; git commit -qm work`+done)
+	f.retesting(journal.RetestRequire)
+	f.Config.Run.RetestCommand = "./run-tests"
+	r := f.one()
+	if v := r.Facts.Retest; r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Runs[0].Base.Outcome != journal.TestsNotBuilt {
+		t.Errorf("%+v, %+v", r.Verdict, v)
+	}
+}
+
 // A command that cannot run the tests says nothing about them: no agent is asked to fix it, and a person learns the reason.
 func TestRetestCannotRun(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ var (
 	pyActivates       = pattern.Lazy(`(?:^|[;&|(]\s*)(?:\.|source) ([\w./~+-]+/bin)/activate\b.*\bpytest\b`)
 	pyEnvironment     = pattern.Lazy(`(?:^|[\s;&|(])([\w./~+-]*env[\w.-]*/bin)/(?:python|pip|pytest|tox|coverage)`)
 	pyLauncher        = pattern.Lazy(`\b((?:uv|poetry|pdm|pipenv)) (?:run|sync|install)\b`)
-	pyTestsNotStarted = pattern.Lazy(`(?m)^\S*python[\d.]*: No module named (?:pytest|unittest)\b|^ERROR: usage: |` +
+	pyTestsNotStarted = pattern.Lazy(`(?m)^\S*python[\d.]*: No module named (?:pytest|unittest)\b|^ERROR: usage: .*(?:\n.*: error: .*)?|` +
 		`^error: Failed to spawn: |^Command not found: p[\w.-]+$`)
 )
 

@@ -186,3 +186,16 @@ func (c command) howItEnded(got loop.Check) journal.TestOutcome {
 	}
 	return journal.TestsFailed
 }
+
+// upToReason cuts output after the line that says why the command could not run tests.
+func (c command) upToReason(output string) string {
+	if c.Unstarted == nil {
+		return output
+	}
+	at := c.Unstarted().FindStringIndex(output)
+	if at == nil {
+		return output
+	}
+	line, _, _ := strings.Cut(output[at[1]:], "\n")
+	return output[:at[1]+len(line)]
+}

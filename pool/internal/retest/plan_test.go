@@ -127,14 +127,19 @@ func TestHow(t *testing.T) {
 		}
 	}
 	for text, file := range map[string]string{
-		"/usr/bin/python3: No module named pytest\n":                       "test_a.py",
-		"ERROR: usage: __main__.py [options]\n__main__.py: error: --cov\n": "test_a.py",
-		"Error: Cannot find module 'jest'\n":                               "a.test.js",
-		"Error: Cannot find module '/x/node_modules/jest/bin/jest.js'\n":   "a.test.js",
+		"ERROR: usage: __main__.py [options]\n__main__.py: error: --cov\n  rootdir: /x\n":   "test_a.py",
+		"Error: Cannot find module 'tape'\nRequire stack:\n- /x/a.test.js\n\nNode.js v20\n": "a.test.js",
+		"/usr/bin/python3: No module named pytest\n":                                        "test_a.py",
+		"ERROR: usage: __main__.py [options]\n__main__.py: error: --cov\n":                  "test_a.py",
+		"Error: Cannot find module 'jest'\n":                                                "a.test.js",
+		"Error: Cannot find module '/x/node_modules/jest/bin/jest.js'\n":                    "a.test.js",
 	} {
 		run, _ := suite.RerunOf(file, nil, suite.Lines{}, func(string) ([]byte, bool) { return []byte(`{"scripts": {"test": "x"}}`), true })
 		if got := (command{Retest: run}).howItEnded(loop.Check{ExitCode: 1, Tail: text}); got != journal.TestsNotStarted {
 			t.Errorf("%s: %s", text, got)
+		}
+		if why := notStarted(journal.TestRun{Tail: command{Retest: run}.upToReason(text)}); !strings.Contains(why, "No module") && !strings.Contains(why, "rror: ") {
+			t.Errorf("%s: the reason is %q", text, why)
 		}
 	}
 	for text, file := range map[string]string{"ModuleNotFoundError: No module named 'pytest'\n": "test_a.py", "Error: Cannot find module './jest'\n": "a.test.js"} {

@@ -138,7 +138,7 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 	for i, c := range p.runs {
 		r.Runs = append(r.Runs, journal.Rerun{Command: c.Line, Files: c.files, Base: base[i]})
 	}
-	if slices.ContainsFunc(base, journal.TestRun.Failed) {
+	if slices.ContainsFunc(base, func(r journal.TestRun) bool { return r.Failed() || r.Outcome == journal.TestsNotStarted }) {
 		w.Notify("the tests of the change run on the tip, where they must pass")
 		tip, failed, err := t.run(ctx, w, journal.PlaceCheckout, r.Tip, p.runs)
 		if err != nil || failed != "" {
@@ -146,7 +146,10 @@ func (t *Tester) runTests(ctx context.Context, w Work, p plan, r *journal.Retest
 			return err
 		}
 		for i := range r.Runs {
-			r.Runs[i].Tip = &tip[i]
+			one := &r.Runs[i]
+			if one.Tip = &tip[i]; one.Base.Outcome == journal.TestsNotStarted && tip[i].Outcome != journal.TestsNotStarted {
+				one.Base.Outcome = journal.TestsNotBuilt // the change brings what runs its tests
+			}
 		}
 	}
 	r.Proved, r.Why = conclude(r.Runs)
@@ -175,7 +178,7 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 	for i, check := range got.Checks {
 		one := ran(runs[i].howItEnded(check), check, log+loop.GateLog(0, i))
 		if one.Outcome == journal.TestsNotStarted || commit == w.tip() && one.Outcome != journal.TestsPassed { // the agent has to know
-			one.Tail = report.LastBytes(check.Tail, tailKept)
+			one.Tail = report.LastBytes(runs[i].upToReason(check.Tail), tailKept)
 		}
 		list = append(list, one)
 	}
