@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -189,8 +190,12 @@ func TestClaudeFailures(t *testing.T) {
 			agents.Ending{Signal: "SIGKILL"}, agents.Killed, "401", time.Time{}},
 		"waited, then worked": {[]string{`{"type":"system","subtype":"api_retry","error_status":529}`, claudeText},
 			agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
-		"no result":           {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
-		"not found inside":    {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "could not be executed (status 127: sh: claude: not found)", time.Time{}},
+		"no result":        {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
+		"not found inside": {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "could not be executed (status 127: sh: claude: not found)", time.Time{}},
+		"no node inside": {nil, agents.Ending{ExitCode: 127, StderrTail: "/usr/bin/env: ‘node’: No such file or directory\n"}, agents.NotStarted,
+			"claude cannot be started: its interpreter node is missing", time.Time{}},
+		"no node": {nil, agents.Ending{StartErr: fmt.Errorf("/bin/claude: its interpreter /opt/node is missing: %w", fs.ErrNotExist)}, agents.NotStarted,
+			"claude cannot be started: its interpreter /opt/node is missing", time.Time{}},
 		"a later success":     {append(failed(`"result":"x"`), claudeDone), agents.Ending{}, "", "", time.Time{}},
 		"work after a result": {[]string{claudeDone, claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
 		"work after a failure": {append(failed(`"api_error_status":401,"result":"x"`), claudeText), agents.Ending{Signal: "SIGKILL"},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // CreditHint is the hint for an account without credit.
@@ -52,6 +54,14 @@ func NotFound(program string) string {
 	return program + ": not found in PATH"
 }
 
+// lacksInterpreter matches package proc's error for a script whose interpreter is missing, and envFailure that of env.
+//
+//nolint:gochecknoglobals // read-only patterns
+var (
+	lacksInterpreter = pattern.Lazy(`its interpreter \S+ is missing`)
+	envFailure       = pattern.Lazy(`(?m)^\S*env: (?:can't execute )?['"‘` + "`" + `]?([^\s:'"’]+)['"’]?: No such file or directory`)
+)
+
 // failure returns why the process failed, or nil. The program's own report takes precedence over its exit status, and that over a
 // missing result.
 func (s *Stream) failure(e Ending) *Failure {
@@ -61,6 +71,8 @@ func (s *Stream) failure(e Ending) *Failure {
 	}
 	signal := signalOf(e)
 	switch {
+	case e.StartErr != nil && lacksInterpreter().MatchString(e.StartErr.Error()):
+		return NewFailure(NotStarted, "%s cannot be started: %s", s.Program, lacksInterpreter().FindString(e.StartErr.Error()))
 	case e.StartErr != nil:
 		if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
 			return NewFailure(NotStarted, "%s", NotFound(s.Program))
@@ -74,6 +86,9 @@ func (s *Stream) failure(e Ending) *Failure {
 		return nil
 	case s.Finished:
 		return s.exitFailure(e)
+	case s.lines == 0 && e.ExitCode == 127 && envFailure().MatchString(e.StderrTail):
+		name := envFailure().FindStringSubmatch(e.StderrTail)[1]
+		return NewFailure(NotStarted, "%s cannot be started: its interpreter %s is missing", s.Program, name)
 	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // statuses of a shell or a container
 		return NewFailure(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
 	}

@@ -155,6 +155,9 @@ func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndUnavailable) // the same would happen to every other issue
 	wantEnding(t, r, 1, EndingNotStarted)
+	if !r.Iterations[0].UsedNothing {
+		t.Error("a program that never started may have used something")
+	}
 	if r.Failure == nil || r.Failure.Class != agents.NotStarted || !strings.Contains(r.Failure.Message, "no-such-agent") {
 		t.Errorf("failure %v, error %v", r.Failure, r.Err)
 	}

@@ -85,6 +85,7 @@ func (r *runner) recordUsage(t *turn, report agents.Report, metered agents.Usage
 		}
 	}
 	r.addEstimate(t, passed.Answered)
-	t.UsedNothing = passed.UsedNothing && t.Failure != nil && t.Usage == (agents.Usage{})
+	notStarted := t.Failure != nil && t.Failure.Class == agents.NotStarted && !passed.Answered
+	t.UsedNothing = (passed.UsedNothing || notStarted) && t.Failure != nil && t.Usage == (agents.Usage{})
 	t.context = cmp.Or(report.Context, passed.LargestRequest, report.Usage.Tokens()+report.Usage.CacheRead)
 }

@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -141,11 +143,32 @@ func Explain(err error, path, dir string) error {
 	case dir != "" && !isDir(dir):
 		return fmt.Errorf("its folder %s: %w", dir, err)
 	case errors.Is(err, fs.ErrNotExist) && exists(path, dir):
-		return fmt.Errorf("%s: its interpreter (the first line) is missing: %w", path, err)
+		return fmt.Errorf("%s: its interpreter %s is missing: %w", path, interpreter(path, dir), err)
 	case errors.Is(err, unix.ENOEXEC):
 		return fmt.Errorf("%s is not a program for this machine, nor a script with a #! line: %w", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+// interpreter returns the program that a script's first line names.
+func interpreter(path, dir string) string {
+	const unknown, longest = "(the first line)", 512
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return unknown
+	}
+	defer f.Close()
+	start := make([]byte, longest)
+	n, _ := io.ReadFull(f, start)
+	line, _, _ := strings.Cut(string(start[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+		return unknown
+	}
+	return words[0]
 }
 
 func isDir(dir string) bool {

@@ -62,7 +62,7 @@ func TestStartErrors(t *testing.T) {
 		},
 		{
 			"missing interpreter", Spec{Argv: []string{"./orphan"}, Dir: dir}, fs.ErrNotExist,
-			"could not start ./orphan: ./orphan: its interpreter (the first line) is missing: no such file or directory",
+			"could not start ./orphan: ./orphan: its interpreter /no/such/interpreter is missing: no such file or directory",
 		},
 		{"not a program", Spec{Argv: []string{"./garbage"}, Dir: dir}, unix.ENOEXEC, "could not start ./garbage: ./garbage"},
 		{
