@@ -28,7 +28,7 @@ func TestBrokenRef(t *testing.T) {
 			}
 			fix := func(dir string, err error) {
 				t.Helper()
-				_, command, ok := strings.Cut(err.Error(), "with: ")
+				_, command, ok := strings.Cut(err.Error(), "there with: ")
 				if !ok {
 					t.Fatal("no command")
 				}
@@ -38,10 +38,16 @@ func TestBrokenRef(t *testing.T) {
 			}
 			breakRef(bare)
 			_, err := repo.Claim(t.Context(), "k", Holder{Owner: "me", Run: "1"}, time.Minute)
-			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in the repository of origin, the ref refs/heads/bad is broken") || strings.Contains(err.Error(), "\n") {
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in the repository of origin, which refuses every push, the ref refs/heads/bad is broken") || strings.Contains(err.Error(), "\n") {
 				t.Fatal(err)
 			}
-			fix(bare, err)
+			if content == "" {
+				fix(bare, err)
+			} else { // the remote can be told to remove it
+				_, command, _ := strings.Cut(err.Error(), "from here with: ")
+				command, _, _ = strings.Cut(command, ", ")
+				f.sh(f.dir, "sh", "-c", command)
+			}
 			if _, err := repo.Claim(t.Context(), "k", Holder{Owner: "me", Run: "1"}, time.Minute); err != nil {
 				t.Error(err)
 			}

@@ -120,15 +120,14 @@ const (
 )
 
 // brokenRefMessage describes the ref in the error that is empty or has no object, and how to remove it; "" without such a
-// ref.
-func (e *Error) brokenRefMessage(where string) string {
+// ref. In where and how, <ref> stands for the ref.
+func (e *Error) brokenRefMessage(where, how string) string {
 	found := regexp.MustCompile(`(?m)^(?:remote: )?fatal: bad object (refs/\S+)`).FindStringSubmatch(e.Stderr)
 	if found == nil {
 		return ""
 	}
-	ref := Quote(Printable(found[1]))
-	return fmt.Sprintf(`%s, the ref %s is broken; remove it there with: git update-ref -d %s || rm "$(git rev-parse --git-path %s)"`,
-		where, ref, ref, ref)
+	text := where + `, the ref <ref> is broken; remove it ` + how + `there with: git update-ref -d <ref> || rm "$(git rev-parse --git-path <ref>)"`
+	return strings.ReplaceAll(text, "<ref>", Quote(Printable(found[1])))
 }
 
 // remoteMessage returns the remote's message about a refused push, in one line: the reason of a hook or of a rule.

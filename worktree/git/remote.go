@@ -26,8 +26,8 @@ func remoteError(remote string, err error) error {
 	switch {
 	case !ok:
 		return err
-	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.brokenRefMessage("") != "": // this repository has a broken ref
-		return errors.New(failed.brokenRefMessage("in this repository"))
+	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.brokenRefMessage("", "") != "": // this repository has a broken ref
+		return errors.New(failed.brokenRefMessage("in this repository", ""))
 	case isTemporary(err):
 		return fmt.Errorf("%w: %s: %w", ErrUnavailable, remote, err)
 	}
@@ -180,7 +180,7 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 		}
 	}
 	failed, _ := errors.AsType[*Error](err)
-	text := failed.brokenRefMessage("in the repository of " + remote)
+	text := failed.brokenRefMessage("in the repository of "+remote+", which refuses every push", "from here with: git push "+Quote(remote)+" :<ref>, or ")
 	switch {
 	case reason == "":
 		return remoteError("push to "+remote, err)
