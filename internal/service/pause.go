@@ -73,7 +73,7 @@ func (p *project) pause(paused bool, by string) error {
 	var err error
 	if parts.Pause != nil {
 		if err = parts.Pause.Set(paused); err != nil {
-			err = fmt.Errorf("%w: %w", ErrAway, err)
+			err = fmt.Errorf("nothing has changed: %w: %w", ErrAway, err)
 		}
 	} else {
 		err = WritePause(PauseFile(parts.Dir), paused)

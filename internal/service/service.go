@@ -378,7 +378,11 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 		return err
 	}
 	if run != "" {
-		return fmt.Errorf("run %s has ended; nothing was stopped", run)
+		known, err := parts.Store.Find(ctx, journal.Query{Run: run, Key: key, Limit: 1})
+		if err == nil && len(known) == 0 {
+			return fmt.Errorf("%s has no run %s; nothing was stopped", key, run)
+		}
+		return cmp.Or(err, fmt.Errorf("run %s has ended; nothing was stopped", run))
 	}
 	return ErrNotOn
 }

@@ -281,8 +281,8 @@ func TestStopRetryPause(t *testing.T) {
 	if err := s.Stop(t.Context(), "p", "other", ""); !errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("stop of another: %v", err)
 	}
-	if err := s.Stop(t.Context(), "p", "task-1", "the-one-before"); err == nil || err.Error() != "run the-one-before has ended; nothing was stopped" {
-		t.Errorf("stop of a run that is over: %v", err)
+	if err := s.Stop(t.Context(), "p", "task-1", "the-one-before"); err == nil || err.Error() != "task-1 has no run the-one-before; nothing was stopped" {
+		t.Errorf("stop of a run that never was: %v", err)
 	}
 	st, err := s.Status("p")
 	if err != nil || len(st.Running) != 1 {
