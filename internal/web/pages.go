@@ -34,6 +34,7 @@ func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		next := dashboard.Local(r.PostFormValue("next"))
 		if !l.isToken(r.PostFormValue("token")) {
+			l.refused.note(r)
 			pages.LoginPage(w, next, true)
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -46,6 +47,7 @@ type Config struct {
 	Metrics  *Metrics        // default: none are served
 	Live     *dashboard.Live // activity of runs; default: not shown
 	Version  string          // version of the program
+	Log      *slog.Logger    // default: none
 	Hooks    http.Handler    // handler of deliveries from forges, which authenticate themselves; default: none
 	Queue    http.Handler    // handler below QueuePath, with the same checks as pages; default: none
 	// MetricsOnly restricts the server to health and metrics.
@@ -154,6 +156,7 @@ func New(c Config) http.Handler {
 		mux.Handle(QueuePath, c.Queue)
 	}
 	browsers := newLogin(c.Token, c.Sessions)
+	browsers.refused = newRefusals(c.Log)
 	if !c.MetricsOnly {
 		pages, err := dashboard.New(dashboard.Config{
 			Service: c.Service,
@@ -268,5 +271,11 @@ func (g guard) authorized(r *http.Request) bool {
 	if !bearer {
 		_, sent, _ = r.BasicAuth()
 	}
-	return g.login.isToken(sent)
+	if g.login.isToken(sent) {
+		return true
+	}
+	if sent != "" {
+		g.login.refused.note(r)
+	}
+	return false
 }

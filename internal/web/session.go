@@ -78,6 +78,7 @@ func (m *memory) End(_ context.Context, id []byte) error {
 type login struct {
 	key      []byte // hash of the token; nil: no token is needed
 	sessions Sessions
+	refused  *refusals
 }
 
 func newLogin(token string, s Sessions) login {
@@ -88,7 +89,7 @@ func newLogin(token string, s Sessions) login {
 		s = &memory{}
 	}
 	hash := sha256.Sum256([]byte(token))
-	return login{hash[:], s}
+	return login{hash[:], s, newRefusals(nil)}
 }
 
 // isToken compares a token in constant time.
