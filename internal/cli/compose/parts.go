@@ -88,6 +88,9 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 		return nil, err
 	}
 	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, marked(cmd, Serves), p.Secrets.Log(a.UI.Err))))
+	if a.Project != nil { // one of several whose lines are in one log
+		p.Log = p.Log.With("project", a.Project.Name)
+	}
 	if marked(cmd, Waits) {
 		p.watch = a.UI.NoteWaits(a.Host.Patience)
 	}

@@ -147,10 +147,14 @@ func (v *View) Event(e journal.Event) {
 
 func (v *View) problem(e journal.Event) {
 	if e.Skip != nil {
-		v.UI.Warn(e.Key + ": " + look.SkipText(e))
+		v.UI.Warn(v.Name(e.Key) + ": " + look.SkipText(e))
 		return
 	}
-	v.UI.Warn(e.Text)
+	text := e.Text
+	if v.Project != "" {
+		text = v.Project + ": " + text
+	}
+	v.UI.Warn(text)
 	v.warnFull(e.Text)
 }
 
