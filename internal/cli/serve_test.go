@@ -362,6 +362,8 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--listen", "systemd", good}, "--listen: systemd passed no socket, or more than one"},
 		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "has fewer than 16 characters"},
 		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "none: no such file or directory; make one with: (umask 077; openssl rand -hex 32 >"},
+		{[]string{"--listen-host", "https://ralph.example.com", good}, `--listen-host: "https://ralph.example.com" is not the name of a host; give it without https:// and port`},
+		{[]string{"--listen-host", "ralph.example.com:443", good}, "give it without https:// and port"},
 		{[]string{"--queue-ui", good}, "--queue-ui is for a fleet, which needs --database"},
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
 		{[]string{good, good}, "ralph serve takes one CONFIG, not 2"},

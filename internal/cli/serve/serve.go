@@ -129,6 +129,11 @@ func (s *serving) run() error {
 	if err != nil {
 		return err
 	}
+	for _, host := range s.hosts {
+		if host == "" || strings.ContainsAny(host, "/ ") || strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return exit.Usagef("--listen-host: %q is not the name of a host; give it without https:// and port", host)
+		}
+	}
 	if s.joined, err = join(s.cmd.Context(), s.App, s.fleet, s.log); err != nil {
 		return err
 	}
@@ -241,6 +246,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 			Token:       token,
 			Sessions:    sessions,
 			Hosts:       s.hosts,
+			Log:         s.log,
 			Metrics:     s.metrics,
 			Live:        s.live,
 			Version:     s.App.Build().Version,
@@ -356,7 +362,7 @@ func (s *serving) explained(err error) error {
 
 // view returns a View that prints the events of a project.
 func (s *serving) view(project string) *progress.View {
-	return &progress.View{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
+	return &progress.View{UI: s.UI, Started: time.Now(), Project: project, Name: func(key string) string { return project + "/" + key }}
 }
 
 // observe records an event of a project, and prints it if it matters.
