@@ -355,12 +355,7 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 	if err != nil {
 		return err
 	}
-	stopped := false
-	if run == "" {
-		stopped = parts.Pool.Stop(key)
-	} else {
-		stopped = parts.Pool.StopRun(key, run)
-	}
+	stopped := run == "" && parts.Pool.Stop(key) || run != "" && parts.Pool.StopRun(key, run)
 	if parts.Stop != nil && (run == "" || !stopped) { // the run may be here or elsewhere
 		var elsewhere bool
 		if elsewhere, err = parts.Stop(ctx, key, run); err != nil {
