@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,14 +125,19 @@ func FindService(a Agent, u User) (Service, error) {
 	return s, nil
 }
 
-// AddressOf returns the address that the user has set for the agent's model service in the environment, and the variable's name;
-// empty: none is set.
+// AddressOf returns the address that the user has set for the agent's model service in the environment, without a password, and the
+// variable's name; both are empty if none is set. The address is empty if the value is none.
 func AddressOf(a Agent, u User) (address, variable string) {
 	e := a.Describe().Endpoint
 	if e == nil || u.variable(e.UpstreamEnv) == "" {
 		return "", ""
 	}
-	return u.variable(e.UpstreamEnv), e.UpstreamEnv
+	at, err := url.Parse(u.variable(e.UpstreamEnv))
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return "", e.UpstreamEnv
+	}
+	at.User, at.RawQuery = nil, ""
+	return at.String(), e.UpstreamEnv
 }
 
 // Path returns the agent's own login file; empty for an agent without one.

@@ -13,29 +13,26 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/internal/refname"
-	"github.com/ralph-pool/ralph/worktree/internal/saved"
 	"github.com/ralph-pool/ralph/worktree/internal/traces"
 	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/saved"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Import is the result of an import: what ralph's refs have of a run's work.
 type Import struct {
-	Tip     string   // tip of the branch and of refs/ralph/work/<key>
-	Commits []Commit // base..tip, oldest first, computed on the host
-	New     int      // number of commits that this import added
-	WIP     string   // commit with the uncommitted changes; empty when there are none
-	Earlier Saved    // without WIP: changes of an earlier run that are still saved
-	Others  []string // commits of other branches, tags and stashes of the private repository, kept under refs/ralph/old
+	Tip     string        // tip of the branch and of refs/ralph/work/<key>
+	Commits []Commit      // base..tip, oldest first, computed on the host
+	New     int           // number of commits that this import added
+	WIP     string        // commit with the uncommitted changes; empty when there are none
+	Earlier saved.Earlier // without WIP: changes of an earlier run that are still saved
+	Others  []string      // commits of other branches, tags and stashes of the private repository, kept under refs/ralph/old
 	// Gitlinks are the paths in Tip of nested repositories that no .gitmodules names. No commit has their files; WIP does.
 	Gitlinks []string
 	// ForgeCommands lists the run's commits whose messages would act on a forge; see Tree.Finish.
 	ForgeCommands []Commit
 	Controls      bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
-
-// Saved is uncommitted changes of a run, in a commit.
-type Saved = saved.Earlier
 
 // foundWork describes the work found in a worktree.
 type foundWork struct {

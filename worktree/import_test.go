@@ -144,7 +144,7 @@ func TestEarlierRunsChangesStaySaved(t *testing.T) {
 	draft := f.imported(first).WIP
 	f.remove(first)
 	tree := f.add("k", "r2")
-	want := Saved{Commit: draft, Run: "r1"}
+	want := saved.Earlier{Commit: draft, Run: "r1"}
 	f.write(tree.Dir(), "b", "b")
 	if got := f.imported(tree); got.WIP == "" || got.WIP == draft {
 		t.Errorf("%+v", got)
@@ -159,7 +159,7 @@ func TestEarlierRunsChangesStaySaved(t *testing.T) {
 	f.commit(tree.Dir(), "draft", "x", "the draft, too")
 	f.sh(tree.Dir(), "git", "rm", "-q", "b")
 	f.sh(tree.Dir(), "git", "commit", "-qm", "as the first run had it")
-	if got := f.imported(tree); got.WIP != "" || f.ref("refs/ralph/wip/k") != "" || got.Earlier != (Saved{}) {
+	if got := f.imported(tree); got.WIP != "" || f.ref("refs/ralph/wip/k") != "" || got.Earlier != (saved.Earlier{}) {
 		t.Errorf("%+v", got)
 	}
 	f.remove(tree)

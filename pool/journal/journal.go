@@ -210,6 +210,15 @@ type State struct {
 	Doing      string `json:"doing,omitempty"`      // last action of the agent or of ralph, if the run is on another machine; hostile
 }
 
+// Warn adds the warnings that the state lacks: a sweep may repeat those of an earlier one.
+func (s *State) Warn(more ...sandboxes.Notice) {
+	for _, n := range more {
+		if !slices.Contains(s.Warnings, n) {
+			s.Warnings = append(s.Warnings, n)
+		}
+	}
+}
+
 // Changed is the statistics of changes.
 type Changed struct {
 	Files      int           `json:"files"`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -22,19 +21,9 @@ type deferral struct {
 
 func (e *deferral) Unwrap() error { return e.error }
 
-// addNotices adds the warnings that the list lacks: a sweep may repeat those of an earlier one.
-func addNotices(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
-	for _, n := range more {
-		if !slices.Contains(list, n) {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
 // warn adds a warning to the run's record and to its events.
 func (x *execution) warn(s journal.State, err error) journal.State {
-	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: err.Error()})
+	s.Warn(sandboxes.Notice{Text: err.Error()})
 	x.events.Warn(err.Error())
 	return s
 }
@@ -46,7 +35,7 @@ func (x *execution) deferRun(ctx context.Context, s *journal.State, err error) {
 	}
 	s.Warnings = append(s.Warnings, x.space.CloseSandbox(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
-	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
+	s.Warn(sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.reportDeclined(ctx, *s, err)
 	x.events.StopObeyed()

@@ -194,7 +194,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 	case x.issueIsGone(ctx, err):
 		s.Tries, s.Facts.Gone = 0, true
 		if v := decide.Verdict(s.Facts); v.Outcome == journal.Superseded && s.Verdict.Outcome != journal.Superseded {
-			s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("before that, its outcome was %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
+			s.Warn(sandboxes.Noticef("before that, its outcome was %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
 		}
 		return s, nil
 	case publish.Outage(err) || publish.Unreachable(err) && s.Tries+1 < decide.MaxTries:

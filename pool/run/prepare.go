@@ -293,7 +293,7 @@ func (x *execution) resume(ctx context.Context, s *journal.State) journal.Stage 
 	}
 	s.PID, s.Process = os.Getpid(), x.r.process
 	if err := x.reattach(ctx); err != nil {
-		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: err.Error()})
+		s.Warn(sandboxes.Notice{Text: err.Error()})
 	}
 	switch {
 	case s.Stage.Before(journal.StageVerify):

@@ -52,7 +52,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 		return s, err
 	}
 	x.releaseMergeLock()
-	s.Warnings = addNotices(s.Warnings, x.space.Close(ctx, x.run.Keep)...)
+	s.Warn(x.space.Close(ctx, x.run.Keep)...)
 	if x.space != nil && x.space.Tree != nil {
 		if s.SandboxMayRun = x.space.Unclosed; x.run.Keep || x.space.Tree.Unsaved() {
 			s.Tree = x.space.Dir

@@ -116,7 +116,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 	if imported && !crashed && !x.stop.Killed {
 		s = x.runAfterCommands(ctx, s)
 	}
-	s.Warnings = addNotices(s.Warnings, w.CloseSandbox(ctx)...)
+	s.Warn(w.CloseSandbox(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{error: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
@@ -161,11 +161,11 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 		}
 	}
 	if links := w.Last.Gitlinks; len(links) > 0 {
-		s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
+		s.Warn(sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
 	}
 	if others := w.Last.Others; len(others) > 0 {
 		saved := sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " "))
-		s.Warnings = addNotices(s.Warnings, saved)
+		s.Warn(saved)
 	}
 	x.result.Commits = w.Last.Commits
 	return s, nil
@@ -215,7 +215,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	if text, err := publish.OtherPeopleWarning(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip); err != nil {
 		return s, err
 	} else if text != "" {
-		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: text})
+		s.Warn(sandboxes.Notice{Text: text})
 	}
 	x.addSecrets(ctx)
 	if s.Facts.Policy, err = x.r.policy.Check(there, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {

@@ -71,7 +71,7 @@ func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	}
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
-		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: w})
+		s.Warn(sandboxes.Notice{Text: w})
 	}
 	x.result.Output = res.Output
 	return s
@@ -91,7 +91,7 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	// A stop leaves an import little time.
 	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stop.Stopped(ctx)
 	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
-		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
+		s.Warn(sandboxes.Notice{Text: f.EndDetail})
 	}
 	if full && !ended || interrupted {
 		s = x.cut(ctx, s, journal.StageWork)

@@ -153,8 +153,7 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	return agent, options, sandboxEnv, err
 }
 
-// ServiceAddress returns the address that the user has set for the agent's model service, without a password, and the name of the
-// key or variable. The address is empty if it is none.
+// ServiceAddress is agents.AddressOf with the key agent-upstream, which comes first.
 func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from string) {
 	if c.AgentUpstream != "" {
 		return c.AgentUpstream, "agent-upstream"
@@ -163,13 +162,7 @@ func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from
 	if env, err := a.AgentEnv(c.AgentEnv); err == nil {
 		user.Env = slices.Concat(user.Env, env)
 	}
-	address, from = agents.AddressOf(agent, user)
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", from
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String(), from
+	return agents.AddressOf(agent, user)
 }
 
 // checkUpstream refuses an agent-upstream that would have no effect: prompts and a key would go to a host that the user did not name.

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +68,7 @@ func (a *App) complete(
 		if backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir}); err == nil {
 			for _, issue := range issues(cmd.Context(), backlog, loaded.Config.LocalDir) {
 				key := issue.Key
-				if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && plainWord(name) {
+				if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && screen.PlainWord(name) {
 					key = name // a command accepts name and key
 				}
 				delete(runs, issue.Key)
@@ -132,12 +130,4 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 	last, _ := store.Find(ctx, journal.Query{Latest: true})
 	open, _ := store.Find(ctx, journal.Query{Open: true})
 	return append(last, open...)
-}
-
-// plainWord reports whether a name needs no quotes in a shell.
-func plainWord(name string) bool {
-	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
-		plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r)
-		return r < utf8.RuneSelf && !plain || !unicode.IsPrint(r)
-	})
 }
