@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +115,38 @@ func TestMergeKeepsOtherChanges(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(m.repo, "other.txt")); err != nil || string(text) != "mine\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// One refusal names everything that keeps commits from being merged, and one command for all of it.
+func TestMergeNamesAllObstacles(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+	program := m.program(t, "agent", "cat >/dev/null; echo x >>a.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	work := append(own[:2:2], "work", "--max-iterations=1", "--skip-permissions", "--agent-command="+program+"/agent", "--gate=true")
+	if got := m.run(t, nil, work...); got.status != exit.Incomplete {
+		t.Fatalf("%+v", got)
+	}
+	edit := func(state string) {
+		m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\nstate: "+state+"\n---\n# Add a and b\n")
+	}
+	edit("closed")
+	const undone, edited = "its last run ended before its agent was done", "the issue has changed since the run began"
+	for _, flags := range [][]string{nil, {"--unfinished"}, {"--edited"}} {
+		got := m.run(t, nil, append(append(own[:2:2], "merge", "a", "--gate=true"), flags...)...)
+		if got.status != exit.Incomplete || !strings.Contains(got.stderr, "a is not merged: it is closed; ") ||
+			strings.Contains(got.stderr, undone) == slices.Contains(flags, "--unfinished") ||
+			strings.Contains(got.stderr, edited) == slices.Contains(flags, "--edited") ||
+			!strings.Contains(got.stderr, "`ralph reopen a` reopens it; then `ralph merge --unfinished --edited a` merges the commits as they are") {
+			t.Errorf("%q: %+v", flags, got)
+		}
+	}
+	edit("open")
+	if got := m.run(t, nil, append(own[:2:2], "merge", "a", "--unfinished", "--edited", "--gate=true")...); got.status != 0 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -156,19 +156,38 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
 			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
 		}
-	case (o.unfinished || !unfinished(runs)) && (o.edited || !last.Differs(issue)), !hasCommits(ctx, p, issue.Key):
-		return nil // without commits the merge says so
-	case !o.unfinished && unfinished(runs):
-		return &exit.Error{
-			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its last run ended before its agent was done", name),
-			Hint: fmt.Sprintf("`ralph work %s` continues; `ralph merge --unfinished %[1]s` merges the commits as they are", name),
+	}
+	if err := obstacles(name, unfinished(runs), last.Differs(issue), issue.Open, o); err != nil && hasCommits(ctx, p, issue.Key) {
+		return err
+	}
+	return nil // without commits the merge says so
+}
+
+// obstacles returns the error that names everything that keeps the commits from being merged, with one command for all of it.
+func obstacles(name string, unfinished, edited, open bool, o mergeFlags) error {
+	var why, flags []string
+	next := ""
+	if unfinished {
+		flags, next = append(flags, "--unfinished"), "`ralph work %s` continues; "
+		if !o.unfinished {
+			why = append(why, "its last run ended before its agent was done")
 		}
 	}
+	if edited {
+		flags, next = append(flags, "--edited"), "`ralph retry %s` works it again with the new text; "
+		if !o.edited {
+			why = append(why, report.Reason(journal.Reason{Code: journal.ReasonEdited}))
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	if !open {
+		why, next = append([]string{"it is closed"}, why...), "`ralph reopen %s` reopens it; then "
+	}
 	return &exit.Error{
-		Status: exit.Incomplete,
-		Err:    fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
-		Hint: fmt.Sprintf("`ralph retry %s` works it again with the new text; `ralph merge --edited %[1]s` merges the commits as they are",
-			name),
+		Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, strings.Join(why, "; ")),
+		Hint: fmt.Sprintf(next, name) + fmt.Sprintf("`ralph merge %s %s` merges the commits as they are", strings.Join(flags, " "), name),
 	}
 }
 
