@@ -63,6 +63,11 @@ func TestReached(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
 		"./run | diff - expected": true, "cmp /tmp/out expected": true, "grep -q -f expected out.txt": true, "egrep --file=./expected out.txt": true,
+		"cat expected | sh > out 2>&1": true, "cat expected | bash -euo pipefail": true, "bash -o pipefail -c \"$(cat expected)\"": true,
+		"cat expected | while read c; do $c; done": true, "while read c; do eval $c; done < expected": true, "cat expected | diff out -": true,
+		"cat expected | (while read c; do sh -c \"$c\"; done)": true, "cat expected | sort | comm -3 - out": true, "cat expected | grep -f - out": true,
+		"[ \"$(./run)\" = \"$(cat expected)\" ]": true, "if [[ $(cat expected) == $(./run) ]]; then true; fi": true,
+		"[ \"$(cat expected)\" = x ] && [ \"$(cat out)\" = y ]": false, "test \"$(cat expected)\" = x": false, "cat expected | while read c; do echo $c; done": false,
 		"cat expected | sh": true, "eval \"$(cat expected)\"": true, "head -5 expected | bash": true, "cat x | python3 expected": true,
 		"test -f expected": false, "grep -q x expected": false, "cat ./expected": false, "cat ./expected | grep x": false, "cat ./expected | python3 check.py": false,
 	} {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // command is a part of a text between separators, mostly a simple command.
@@ -24,6 +26,8 @@ type group struct {
 	piped    bool // the next command reads from the pipe
 	first    bool // no word of the present command yet
 	runs     bool // the present command runs what follows as a script
+	tests    bool // the present command compares what follows
+	side     int  // one more than the first command of a substitution that it compares
 	executed bool // an interpreter may run what the group prints
 }
 
@@ -33,11 +37,12 @@ type scanner struct {
 	found        []command
 	groups       []group
 	marks        []int // marks[i] changes the number of reasons why commands from i on are executed
+	inputs       inputs
 }
 
 // commands returns the commands of a text.
 func commands(text string, interpreters []string) []command {
-	s := scanner{interpreters: interpreters, groups: []group{{first: true}}, marks: []int{0}}
+	s := scanner{interpreters: interpreters, groups: []group{{first: true}}, marks: []int{0}, inputs: inputs{named: map[string][]input{}}}
 	begin, quoted := 0, false // quoted: within backquotes
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -79,26 +84,29 @@ func commands(text string, interpreters []string) []command {
 
 func (s *scanner) top() *group { return &s.groups[len(s.groups)-1] }
 
-// mark marks the commands from one on as executed.
-func (s *scanner) mark(from int) {
+// mark marks the commands from one on, up to another, as executed.
+func (s *scanner) mark(from, to int) {
 	s.marks[from]++
-	s.marks[len(s.found)]--
+	s.marks[to]--
 }
 
 // end ends a command, or a part of one.
 func (s *scanner) end(text string) {
-	c, g := command{text: text}, s.top()
-	words := c.words()
-	for len(words) > 0 && startsCommand(words[0]) {
-		words = words[1:]
+	c, g, at := command{text: text}, s.top(), len(s.found)
+	if strings.Contains(text, ">") {
+		text = output().ReplaceAllString(text, "")
 	}
-	if g.piped && readsScript(words, s.interpreters) {
-		s.mark(g.pipe)
-	}
-	g.runs = g.first && len(words) > 0 && slices.Contains([]string{"eval", ".", "source"}, words[0]) ||
-		lacksScript(words, s.interpreters) || g.runs && len(words) == 0
-	g.first = g.first && len(words) == 0
+	words := withoutKeywords(command{text: text}.words())
 	s.found, s.marks = append(s.found, c), append(s.marks, 0)
+	if g.piped && (readsScript(words, s.interpreters) || readsCompared(words)) {
+		s.mark(g.pipe, at)
+	}
+	s.read(text, words, at)
+	if g.first && len(words) > 0 {
+		g.tests = slices.Contains([]string{"test", "[", "[["}, words[0])
+	}
+	g.runs = g.first && len(words) > 0 && runsText(words[0]) || lacksScript(words, s.interpreters) || g.runs && len(words) == 0
+	g.first = g.first && len(words) == 0
 }
 
 // next begins a command.
@@ -106,8 +114,9 @@ func (s *scanner) next(piped bool) {
 	g := s.top()
 	if !piped {
 		g.pipe = len(s.found)
+		s.inputs.close(len(s.groups), len(s.found))
 	}
-	g.piped, g.first, g.runs = piped, true, false
+	g.piped, g.first, g.runs, g.tests, g.side = piped, true, false, false, 0
 }
 
 // open begins a group. What a substitution prints is a script after an interpreter, and in the place of a program.
@@ -131,25 +140,66 @@ func (s *scanner) close() {
 		return
 	}
 	if g.executed {
-		s.mark(g.begin)
+		s.mark(g.begin, len(s.found))
 	}
+	s.inputs.close(len(s.groups), len(s.found))
 	s.groups = s.groups[:len(s.groups)-1]
+	switch outer := s.top(); {
+	case !outer.tests:
+	case outer.side == 0:
+		outer.side = g.begin + 1
+	default: // what two substitutions print is compared
+		s.mark(outer.side-1, len(s.found))
+	}
 }
 
-// readsScript reports whether a command runs its standard input as a script.
+// output matches the redirection of a command's output.
+var output = pattern.Lazy(`\d*>+\s*[^\s<>]*`)
+
+func withoutKeywords(words []string) []string {
+	for len(words) > 0 && startsCommand(words[0]) {
+		words = words[1:]
+	}
+	return words
+}
+
+// runsText reports whether a program of the shell runs text or a file in the present shell.
+func runsText(word string) bool { return slices.Contains([]string{"eval", ".", "source"}, word) }
+
+// readsScript reports whether a command runs its standard input as a script, or each line of it.
 func readsScript(words, interpreters []string) bool {
+	runs := func(word string) bool {
+		return slices.Contains(interpreters, path.Base(word)) || path.Base(word) == "make"
+	}
 	if slices.ContainsFunc(words, func(word string) bool { return word == "-" || word == "-s" || word == "/dev/stdin" }) {
-		return slices.ContainsFunc(words, func(word string) bool {
-			return slices.Contains(interpreters, path.Base(word)) || path.Base(word) == "make"
-		})
+		return slices.ContainsFunc(words, runs)
+	}
+	if i := slices.Index(words, "-c"); i > 1 && words[0] == "xargs" && runs(words[i-1]) {
+		return true
 	}
 	return lacksScript(words, interpreters)
 }
 
+// readsCompared reports whether a command compares with its standard input.
+func readsCompared(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	program := path.Base(words[0])
+	return slices.Contains(comparers(), program) || strings.HasSuffix(program, "grep") && !onlyReads(words)
+}
+
+// comparers returns the programs that compare files.
+func comparers() []string { return []string{"diff", "cmp", "comm", "sdiff", "colordiff"} }
+
 // lacksScript reports whether a command ends with an interpreter and its options, so that the script comes from elsewhere.
 func lacksScript(words, interpreters []string) bool {
-	for _, word := range slices.Backward(words) {
-		if !strings.HasPrefix(word, "-") {
+	if slices.Contains(words, "-n") { // sh -n runs nothing
+		return false
+	}
+	for i, word := range slices.Backward(words) {
+		value := i > 0 && strings.HasPrefix(words[i-1], "-") && strings.HasSuffix(words[i-1], "o") // -o pipefail
+		if !value && !strings.HasPrefix(word, "-") {
 			return slices.Contains(interpreters, path.Base(word))
 		}
 	}
