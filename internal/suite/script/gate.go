@@ -167,8 +167,12 @@ func (p Programs) calls(from, text string) (found []call) {
 	for _, word := range scriptWords(text, p.Interpreters) {
 		add(word, true)
 	}
-	for _, command := range commands(text, p.Interpreters) {
-		before := ""
+	for _, file := range modules(folder, text) {
+		if file != "" && !strings.HasPrefix(file, "..") {
+			found = append(found, call{file, false})
+		}
+	}
+	for _, command := range commands(withoutLists(text), p.Interpreters) {
 		for n, word := range strings.FieldsFunc(command.text, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) }) {
 			for _, file := range p.Runners[path.Base(word)] {
 				if n == 0 {
@@ -176,8 +180,6 @@ func (p Programs) calls(from, text string) (found []call) {
 				}
 			}
 			switch {
-			case before == "import" || before == "from": // Python
-				add(strings.ReplaceAll(word, ".", "/")+".py", false)
 			case strings.HasPrefix(word, "./"), strings.HasPrefix(word, "../"):
 				add(word, false)
 				for _, ending := range endings() {
@@ -186,7 +188,6 @@ func (p Programs) calls(from, text string) (found []call) {
 			case slices.Contains(endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/"):
 				add(word, false)
 			}
-			before = word
 		}
 	}
 	return found

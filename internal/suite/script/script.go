@@ -13,10 +13,19 @@ import (
 // computed matches an expression of a shell or make before the known rest of a path.
 var computed = pattern.Lazy(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
 
+// descriptor matches the number of a redirection's descriptor.
+var descriptor = pattern.Lazy(`(^|\s)\d+([<>])`)
+
+// withoutLists removes the brackets of lists of strings, such as ["sh", "a"] in Python. Those of a shell's test stay.
+func withoutLists(text string) string {
+	return strings.NewReplacer(`["`, ` "`, `['`, ` '`, `"]`, `" `, `']`, `' `).Replace(text)
+}
+
 // scriptWords returns the words of a text that are in the place of a script to run or read: after a shell, ".", "-f" or make's
 // include. Patterns of files also count as the program of a command, and where the variable of a loop over them is.
 func scriptWords(text string, interpreters []string) (words []string) {
-	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
+	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(withoutLists(text))
+	text = descriptor().ReplaceAllString(text, "$1$2")
 	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
 		loops := map[string][]string{}
 		for _, command := range commands(text, interpreters) {
@@ -113,5 +122,6 @@ func isScript(file string) bool {
 
 // endings returns the file extensions of scripts.
 func endings() []string {
-	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk"}
+	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk",
+		".mts", ".cts", ".tsx", ".pm", ".lua"}
 }
