@@ -58,6 +58,29 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// An existing file that a line names is a check, also without a dot in its name. A folder and a subcommand are not.
+func TestFollowBareNames(t *testing.T) {
+	t.Parallel()
+	files := []string{"cases", "docs/a.md", "golden", "run", "sub/check", "test"}
+	read := func(file string) ([]byte, bool) { return nil, slices.Contains(files, file) || file == "docs" }
+	for line, want := range map[string]string{
+		"hurl --test cases": "cases", "node -e 1 < cases": "cases", "./x --golden=golden cases": "cases golden", "run cases": "cases",
+		"npm test": "", "cargo build ./x": "", "prettier docs": "", "grep x cases": "", "cd sub && tool check": "sub/check", "x 'cases'": "cases",
+		"diff cases out": "cases", "make test && just run": "",
+	} {
+		lines := suite.Follow([]string{line}, func() []string { return files }, read)
+		var got []string
+		for _, file := range files {
+			if suite.Reached(lines)(file) {
+				got = append(got, file)
+			}
+		}
+		if !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%s: %q, want %q (%q)", line, got, want, lines)
+		}
+	}
+}
+
 // A file is a check if the gate runs it, or compares with it. A file that the gate only looks at may be the work itself.
 func TestReached(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ type Named struct {
 	Why string
 	Run bool // run as a script, whatever its extension; patterns count only then
 
-	Folder bool // the lines only change to it
+	Folder bool // what is below it does not count: the lines change to it, or it is a bare word
 }
 
 // Files returns the files that the lines of a gate name, with reasons. It does not parse shell syntax: each word that looks
@@ -56,11 +56,11 @@ func (p Programs) Files(gate []string) map[string]Named {
 			}
 		}
 	}
-	before := "" // the word before the one that is added
+	program, before := "", "" // of the command, and the word before the one that is added
 	add := func(file, reason string, run bool) {
 		for _, folder := range folders {
+			changes := slices.Contains(changesFolder(), before) || !run && !strings.ContainsAny(file, "/.") && !takesFile(before, p.Interpreters)
 			file := path.Join(folder, file)
-			changes := slices.Contains(changesFolder(), before)
 			if n, ok := files[file]; (!ok || n.Folder && !changes) && file != "." && !strings.HasPrefix(file, "..") && !path.IsAbs(file) {
 				files[file] = Named{reason, run, changes}
 			}
@@ -72,9 +72,15 @@ func (p Programs) Files(gate []string) map[string]Named {
 		}
 	}
 	for _, word := range words {
-		// A bare word is a path only where a program expects a script: "test" in "npm test" is not one.
-		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
+		// A bare word may be a file, but "test" in "npm test" is not one.
+		if named := strings.ContainsAny(word, "/.") || program != "" && p.Runners[path.Base(program)] == nil; named && word != "" &&
+			!strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
 			add(word, "named by the gate", false)
+		}
+		if word == "" {
+			program = ""
+		} else if program == "" && !startsCommand(word) {
+			program = word
 		}
 		if before == "-m" { // python -m tools.check
 			module := strings.ReplaceAll(word, ".", "/")
