@@ -39,7 +39,12 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 		items = append(items, &batch.Item{
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip, BuiltOn: a.rec.FormerBase},
 			Renew:  a.claim.Renew, Store: a.storeMerge,
-			Finish: func() { a.mergedByBatch = true; add(a.do()) },
+			Finish: func(undone error) {
+				if a.mergedByBatch = true; undone != nil {
+					a.stored.Facts.Publish = &journal.Fault{Kind: journal.FaultUndone, Text: undone.Error()}
+				}
+				add(a.do())
+			},
 			MergeAlone: func() bool {
 				if s.soft.Err() != nil || outage != nil {
 					defer a.unregister()

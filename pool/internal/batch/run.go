@@ -19,8 +19,8 @@ type Item struct {
 	Renew func(ctx context.Context) error
 	// Store stores that the base is about to get the branch, so that recovery can finish the merge.
 	Store func(ctx context.Context, s Stack) error
-	// Finish is called when the base has the branch.
-	Finish func()
+	// Finish is called when the base has the branch. undone is an ErrUndone or nil.
+	Finish func(undone error)
 	// MergeAlone merges the branch without the others, and reports whether the base has it now.
 	MergeAlone func() (landed bool)
 
@@ -79,11 +79,12 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 	if err != nil {
 		return false, err
 	}
+	var undone error
 	defer func() {
 		unlock()
 		for _, i := range list {
 			if i.done = landed; landed {
-				i.Finish()
+				i.Finish(undone)
 			}
 		}
 	}()
@@ -108,9 +109,12 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 			return false, err
 		}
 	}
-	if _, err := m.Repo.Merge(ctx, base, s.Tip, ""); errors.Is(err, worktree.ErrBehind) {
+	switch _, err := m.Repo.Merge(ctx, base, s.Tip, ""); {
+	case errors.Is(err, worktree.ErrUndone):
+		undone = err
+	case errors.Is(err, worktree.ErrBehind):
 		m.Notify(err.Error())
-	} else if err != nil {
+	case err != nil:
 		return false, err
 	}
 	return true, nil
