@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/worktree/saved"
 )
 
 func TestOneIssue(t *testing.T) {

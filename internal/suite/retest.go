@@ -23,7 +23,7 @@ type Lines struct{ Gate, Setup []string }
 // of the files in RootsAbove.
 func RerunOf(file string, text []byte, lines Lines, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
 	for _, t := range sourceOf(file).Retests {
-		named, known := namedBy(t, lines)
+		named, known := namedBy(t, file, lines)
 		root, ok := rootOf(t, file, lines.Gate, read)
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
 			if named == "" {
@@ -36,19 +36,36 @@ func RerunOf(file string, text []byte, lines Lines, read func(string) ([]byte, b
 	return ecosystem.Retest{}, false
 }
 
-// namedBy reports whether a template fits the lines, and returns the program that they name.
-func namedBy(t ecosystem.Retest, lines Lines) (program string, ok bool) {
+// namedBy reports whether a template fits the lines, and returns the program that they name. The line that runs in a folder above
+// the file comes first. Of a line that runs elsewhere only a program without ../ counts.
+func namedBy(t ecosystem.Retest, file string, lines Lines) (program string, ok bool) {
 	list := lines.Gate
 	if t.Setup {
 		list = slices.Concat(lines.Gate, lines.Setup)
 	}
+	best := 0
 	for _, line := range list {
 		if t.Names == nil {
 			break
 		}
-		if m := t.Names().FindStringSubmatch(line); m != nil {
-			return m[1], true
+		m := t.Names().FindStringSubmatch(line)
+		if m == nil {
+			continue
 		}
+		name, fit := m[1], 2
+		if in := cdPattern().FindStringSubmatch(line); in != nil {
+			if fit = 3; !strings.HasPrefix(file, path.Clean(in[1]+in[2])+"/") {
+				if fit = 1; strings.HasPrefix(name, "../") {
+					continue
+				}
+			}
+		}
+		if fit > best {
+			best, program = fit, name
+		}
+	}
+	if best > 0 {
+		return program, true
 	}
 	known := t.Gate == "" || slices.ContainsFunc(lines.Gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 	return "", t.Names == nil && known

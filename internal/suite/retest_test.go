@@ -57,6 +57,9 @@ func TestRerunOf(t *testing.T) {
 		{"tests/test_a.py", python, ".venv/bin/python -m unittest", "", ".venv/bin/python -B -m unittest tests/test_a.py"},
 		{"sub/tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", "cd sub && .venv/bin/pytest -q tests/test_a.py"},
 		{"my sub/tests/test_a.py", python, "cd 'my sub' && uv run pytest", "", "cd 'my sub' && uv run pytest -q tests/test_a.py"},
+		{"web/tests/test_a.py", python, "cd api && uv run pytest\ncd web && poetry run pytest", "", "cd web && poetry run pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "cd a && ../.venv/bin/pytest\npytest", "", "pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "cd a && ../.venv/bin/pytest", "", "python3 -m pytest -q tests/test_a.py"},
 		{"sub/tests/test_a.py", python, "cd ./sub/; python3 -m unittest", "", "cd sub && python3 -B -m unittest tests/test_a.py"},
 		{"sub/tests/test_a.py", python, "cd sub && pytest", "", "cd sub && pytest -q tests/test_a.py"},
 		{"tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", ".venv/bin/pytest -q tests/test_a.py"},
@@ -88,7 +91,7 @@ func TestRerunOf(t *testing.T) {
 			return []byte(`{"scripts": {"test": "node --test"}}`), strings.Contains(" "+c.has+" ", " "+file+" ")
 		}
 		gate, setup, _ := strings.Cut(c.gate, "|")
-		got, ok := suite.RerunOf(c.file, []byte(c.text), suite.Lines{Gate: []string{gate}, Setup: []string{setup}}, read)
+		got, ok := suite.RerunOf(c.file, []byte(c.text), suite.Lines{Gate: strings.Split(gate, "\n"), Setup: []string{setup}}, read)
 		if got.Line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.file, got.Line, c.want)
 		}
