@@ -55,8 +55,6 @@ func NotFound(program string) string {
 }
 
 // lacksInterpreter matches package proc's error for a script whose interpreter is missing, and envFailure that of env.
-//
-//nolint:gochecknoglobals // read-only patterns
 var (
 	lacksInterpreter = pattern.Lazy(`its interpreter \S+ is missing`)
 	envFailure       = pattern.Lazy(`(?m)^\S*env: (?:can't execute )?['"‘` + "`" + `]?([^\s:'"’]+)['"’]?: No such file or directory`)

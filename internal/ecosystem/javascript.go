@@ -111,8 +111,6 @@ func jsHasTestScript(text []byte) bool {
 }
 
 // jsTestsNotStarted matches the errors of node for a test runner that is not installed.
-//
-//nolint:gochecknoglobals // read-only pattern
 var jsTestsNotStarted = pattern.Lazy(`Cannot find (?:module|package) '(?:[^'\n]*/node_modules/)?(?:jest|vitest|mocha|ava|tap|jasmine|tape)[/']`)
 
 // jsUnbuilt returns texts of the output that show that a module could not be loaded.

@@ -10,7 +10,6 @@ const (
 	pyProgram = pyCommand + `(` + pyLaunch + pyFolder + `python[\d.]*)(?: -[A-Z]\S*(?: \w+)??)*? -m `
 )
 
-//nolint:gochecknoglobals // read-only patterns
 var (
 	pyRunsUnittest    = pattern.Lazy(pyProgram + `unittest\b`)
 	pyRunsPytest      = pattern.Lazy(pyProgram + `pytest\b`)

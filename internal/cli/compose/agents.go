@@ -158,11 +158,8 @@ func (a *App) ServiceAddress(c config.Config, agent agents.Agent) (address, from
 	if c.AgentUpstream != "" {
 		return c.AgentUpstream, "agent-upstream"
 	}
-	user := a.User()
-	if env, err := a.AgentEnv(c.AgentEnv); err == nil {
-		user.Env = slices.Concat(user.Env, env)
-	}
-	return agents.AddressOf(agent, user)
+	env, _ := a.AgentEnv(c.AgentEnv) // Agent reports the error
+	return agents.AddressOf(agent, agents.User{Env: slices.Concat(a.User().Env, env)})
 }
 
 // checkUpstream refuses an agent-upstream that would have no effect: prompts and a key would go to a host that the user did not name.

@@ -49,7 +49,8 @@ func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	}
 	p.Secrets.Add(a.Secrets(env, c.Network.User)...)
 	c.Agent, c.Options, c.Fallback, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
-	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout, "setup-timeout"), lines(p.After, p.SetupTimeout, "setup-timeout"), lines(p.Gate, p.GateTimeout, "gate-timeout")
+	c.Setup, c.After = lines(p.Setup, p.SetupTimeout, "setup-timeout"), lines(p.After, p.SetupTimeout, "setup-timeout")
+	c.Gate = lines(p.Gate, p.GateTimeout, "gate-timeout")
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
 	c.Signals, c.Resume, c.Timers = p.CompletionSignal, loop.Resume(p.Resume), timers(p.Config)
 	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps(p.Config)

@@ -150,8 +150,7 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 	}
 	last := look.StateOf(runs[len(runs)-1])
 	name = compose.InCommand(name, issue.Key)
-	switch {
-	case last.State == "running":
+	if last.State == "running" {
 		return &exit.Error{
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
 			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),

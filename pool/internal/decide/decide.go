@@ -37,8 +37,8 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonTestsNotRun || v.Reason.Code == journal.ReasonConflict && f.Hopeless ||
-			v.Reason.Code == journal.ReasonUndone
+		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged || v.Reason.Code == journal.ReasonTestsNotRun ||
+			v.Reason.Code == journal.ReasonConflict && f.Hopeless || v.Reason.Code == journal.ReasonUndone
 		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
 		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
 		if !v.Final {
