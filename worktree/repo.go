@@ -3,7 +3,6 @@ package worktree
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -64,9 +63,6 @@ const statusTime = time.Minute
 
 // Open opens the repository whose checkout top is at dir.
 func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
-	if o.StateDir == "" {
-		return nil, errors.New("open repository: StateDir is required")
-	}
 	if strings.HasPrefix(o.Remote, "-") || o.Remote != "" && !git.ValidRef("refs/remotes/"+o.Remote) {
 		return nil, fmt.Errorf("remote %q is not a valid name of a remote; list them with: git remote", o.Remote)
 	}

@@ -44,8 +44,10 @@ var (
 	ErrNoBase = base.ErrNone
 	// ErrDirty means that a merge would overwrite uncommitted changes of a checkout.
 	ErrDirty = merge.ErrDirty
-	// ErrBehind means that a merge has moved the branch, but not a checkout that the user switched to it; ErrUndone, that a commit undoes it.
-	ErrBehind, ErrUndone = merge.ErrBehind, merge.ErrUndone
+	// ErrBehind means that a merge has moved the branch, but not a checkout to which the user has switched it meanwhile.
+	ErrBehind = merge.ErrBehind
+	// ErrUndone means that a commit of the user's undoes a merge. It is an ErrBehind.
+	ErrUndone = merge.ErrUndone
 	// ErrUnfinished means that a merge, rebase or the like is unfinished in the user's checkout.
 	ErrUnfinished = operation.ErrUnfinished
 	// ErrFiltered means that git would run a filter, other than Git LFS, in a folder that an agent can write.

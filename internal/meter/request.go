@@ -29,7 +29,7 @@ type Request struct {
 	// Models are the models that the request names; the last is the main one. A name that cannot be one is "".
 	Models         []string
 	Tiers, Regions map[string]bool // service tiers and regions that it names
-	// Compacts says that the service may first summarize the conversation.
+	// Compacts says that the service may first summarise the conversation.
 	Compacts bool
 }
 

@@ -179,7 +179,7 @@ func (h *hourTokens) UnmarshalJSON(raw []byte) error {
 }
 
 // iterations is the sum of Anthropic's list of the model's calls for one answer. The counts beside the list leave out calls that cost
-// money, such as the one that summarizes the conversation.
+// money, such as the one that summarises the conversation.
 type iterations struct{ input, output, cacheRead, cacheWrite, hour int64 }
 
 // UnmarshalJSON never fails.

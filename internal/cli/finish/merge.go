@@ -164,8 +164,7 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 
 // obstacles returns the error that names everything that keeps the commits from being merged, with one command for all of it.
 func obstacles(name string, unfinished, edited, open bool, o mergeFlags) error {
-	var why, flags []string
-	next := ""
+	why, flags, next := []string{}, []string{}, ""
 	if unfinished {
 		flags, next = append(flags, "--unfinished"), "`ralph work %s` continues; "
 		if !o.unfinished {
