@@ -35,7 +35,7 @@ func javascript() Ecosystem {
 				"vitest.config.*", "vitest.workspace.*", "vitest.setup.*", "vite.config.*", ".mocharc*", "mocha.opts",
 				"karma.conf.*", "ava.config.*", ".taprc", "cypress.config.*", "cypress.json", "playwright.config.*",
 				"wdio.conf.*", "jasmine.json", ".nycrc*", ".c8rc*", "nyc.config.*", "setupTests.*", "setup-tests.*",
-				"test-setup.*", "bunfig.toml", "__mocks__/", "wallaby.js", "stryker.conf*"},
+				"test-setup.*", "bunfig.toml", "__mocks__/", "wallaby.js", "stryker.conf*", "testem.*"},
 				Reason: "configures JavaScript test runners"},
 			{Role: TestConfig, Files: []string{".eslintrc*", "eslint.config.*", ".eslintignore", ".prettierrc*",
 				"prettier.config.*", ".prettierignore", "biome.json", "biome.jsonc", ".stylelintrc*", ".jshintrc",
@@ -46,7 +46,8 @@ func javascript() Ecosystem {
 				"pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.jsonc", "deno.lock",
 				"tsconfig.json", "tsconfig.*.json", "jsconfig.json", "lerna.json", "nx.json", "project.json", "turbo.json",
 				"babel.config.*", ".babelrc*", ".swcrc", "webpack.config.*", "rollup.config.*", "esbuild.*", "gulpfile.*",
-				"Gruntfile.*"}, Reason: "says how JavaScript code is built"},
+				"Gruntfile.*", "angular.json", ".tsnoderc", "/node.config.json"}, Reason: "says how JavaScript code is built"},
+			{Role: Build, Files: perExtension("/*.config.%"), Reason: "configures a JavaScript tool"},
 		},
 		Runners: map[string][]string{
 			"npm": {"package.json"}, "npx": {"package.json"}, "yarn": {"package.json"}, "pnpm": {"package.json"},

@@ -40,7 +40,7 @@ func python() Ecosystem {
 			{Role: Environment, Files: []string{"sitecustomize.py", "usercustomize.py", "*.pth", "pip.conf", ".python-version",
 				"pyvenv.cfg", "*.egg-info/", "*.dist-info/", "*._pth"}, Reason: "changes what Python runs or loads"},
 			{Role: Build, Files: []string{"setup.py", "requirements*.txt", "requirements/*.txt", "constraints*.txt", "Pipfile",
-				"Pipfile.lock", "poetry.lock", "poetry.toml", "uv.lock", "uv.toml", "pdm.lock", "MANIFEST.in",
+				"Pipfile.lock", "poetry.lock", "poetry.toml", "uv.lock", "uv.toml", "pdm.lock", "pdm.toml", "MANIFEST.in",
 				"environment.yml", "hatch.toml", "manage.py"},
 				Reason: "says how Python code is built"},
 		},

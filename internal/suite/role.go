@@ -25,7 +25,7 @@ func RoleOf(file string, gate []string) (ecosystem.Role, string) { return roles(
 // roles returns RoleOf for a given gate.
 func roles(gate []string) func(file string) (ecosystem.Role, string) {
 	all := ecosystem.All()
-	files := programs().Files(gate)
+	files, named := programs().Files(gate), programs().Names(gate)
 	return func(file string) (ecosystem.Role, string) {
 		file = path.Clean(file)
 		if n, ok := files[file]; ok {
@@ -50,7 +50,7 @@ func roles(gate []string) func(file string) (ecosystem.Role, string) {
 		if module, ok := shadowed(file, all); ok && best.Role <= ecosystem.Environment {
 			return ecosystem.Environment, "takes the place of the module " + module
 		}
-		if best.Role == ecosystem.None && configures(file, all) {
+		if best.Role == ecosystem.None && (configures(file, all) || settings(file, named)) {
 			return ecosystem.TestConfig, "is named like the configuration of a check"
 		}
 		return best.Role, best.Reason
@@ -65,7 +65,7 @@ func configures(file string, all []ecosystem.Ecosystem) bool {
 	if !hidden {
 		other = "." + base
 	}
-	words := strings.FieldsFunc(strings.ToLower(base), func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' })
+	words := script.NameParts(base)
 	for _, e := range all {
 		if slices.ContainsFunc(e.Groups, func(g ecosystem.Group) bool {
 			return g.Role == ecosystem.TestConfig && match.Any(g.Files, folder+other)
@@ -79,6 +79,29 @@ func configures(file string, all []ecosystem.Ecosystem) bool {
 		}
 	}
 	return false
+}
+
+// settings reports whether a file in the top folder, or in .config, is named after a program of the gate. Source code also needs a
+// word for settings in its name.
+func settings(file string, programs map[string]bool) bool {
+	folder, base := path.Split(file)
+	if folder != "" && folder != ".config/" || match.Any(documents(), file) || path.Ext(base) == ".svg" || programs[base] {
+		return false
+	}
+	name := strings.TrimSuffix(base, path.Ext(base))
+	if name == "" { // .proverc
+		name = base
+	}
+	named, setting := false, !ecosystem.IsSource(file)
+	for _, word := range script.NameParts(name) {
+		for _, ending := range []string{"", "rc", "file", "config", "conf"} {
+			if program, ok := strings.CutSuffix(word, ending); ok && programs[strings.TrimRight(program, "0123456789")] {
+				named, setting = true, setting || ending != ""
+			}
+		}
+		setting = setting || slices.Contains([]string{"config", "conf", "setup"}, word)
+	}
+	return named && setting
 }
 
 // documents matches files for people to read.

@@ -13,7 +13,7 @@ func TestRoleOf(t *testing.T) {
 	for role, files := range map[ecosystem.Role]string{
 		ecosystem.None: `main.go pkg/calc.go README.md src/app.ts src/calc.py docs/index.md pkg/testing.go src/app/json.py
 			types/index.d.ts src/contest.js latest.py internal/attest/a.go app/vendor.go pkg/unittest.go
-			avatar.svg tapes.txt latest.toml pytest.md calc/pytest.txt docs/jest.png config.toml settings.ini .app.toml`,
+			avatar.svg tapes.txt latest.toml pytest.md calc/pytest.txt docs/jest.png src/app.config.ts app/tasks.py config.toml settings.ini .app.toml`,
 		ecosystem.Test: `calc_test.go pkg/testdata/go.mod pkg/testdata/a/b.json test_calc.py pkg/calc_test.py tests/data.json
 			src/app.test.ts src/app.spec.js src/__tests__/app.js src/__snapshots__/a.snap test/run.js web/spec/models/user.js
 			tests/fixtures/package.json out.golden e2e/login.ts a/b/testdata/Makefile`,
@@ -26,6 +26,7 @@ func TestRoleOf(t *testing.T) {
 			__pycache__/calc.cpython-311.pyc .pytest_cache/v/cache/lastfailed node_modules/x/x.test.js vendor/x/x_test.go .venv/lib/a.py
 			.tool-versions .turbo/cache/1.tar`,
 		ecosystem.Build: `Makefile lib/rules.mk package.json web/package-lock.json go.mod go.sum Dockerfile requirements-dev.txt setup.py
+			hardhat.config.ts mix.exs project/plugins.sbt tasks.py taskfile.dist.yaml angular.json x.rockspec Package.swift
 			CMakeLists.txt justfile Taskfile.yml tsconfig.json pnpm-lock.yaml uv.lock build/Dockerfile.test`,
 	} {
 		for file := range strings.FieldsSeq(files) {
@@ -81,6 +82,32 @@ func TestRoleOfGate(t *testing.T) {
 	for _, tt := range tests {
 		if got, _ := suite.RoleOf(tt.file, []string{tt.gate}); got != tt.want {
 			t.Errorf("%s with the gate %q is %q, want %q", tt.file, tt.gate, got, tt.want)
+		}
+	}
+}
+
+// A program of the gate reads settings that are named after it, whether or not a list has it.
+func TestSettingsOfPrograms(t *testing.T) {
+	t.Parallel()
+	for gate, files := range map[string]struct{ settings, others string }{
+		"prove -l t": {".proverc", "prover.txt lib/prove.toml proverb.yml"}, "FOO=1 zorp -x": {"zorp.toml .zorprc zorp.config.py .config/zorp.toml", "zorp zorp.py zorp.md zorp.svg a/zorp.toml"},
+		"npx wtr && quux3 t":     {".quux quux.json quux-ci.yml quuxfile.js Quuxfile", "quux.js quuxes.txt"},
+		"cd a; cargo deny check": {"deny.toml .deny.x", "check.toml denied.txt"}, "lua x.lua": {".luarc", "calc.lua test.lua"},
+		"make test build": {"", "test.txt build.json"}, "grep zork x": {"", "zork.txt"}, "./zork x": {"", "zork.txt"},
+	} {
+		roleOf := func(file string) ecosystem.Role {
+			role, _ := suite.RoleOf(file, []string{gate})
+			return role
+		}
+		for file := range strings.FieldsSeq(files.settings) {
+			if got := roleOf(file); got != ecosystem.TestConfig {
+				t.Errorf("%s: %s is %q", gate, file, got)
+			}
+		}
+		for file := range strings.FieldsSeq(files.others) {
+			if got := roleOf(file); got != ecosystem.None {
+				t.Errorf("%s: %s is %q", gate, file, got)
+			}
 		}
 	}
 }

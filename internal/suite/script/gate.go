@@ -34,13 +34,18 @@ func (p Programs) Files(gate []string) map[string]Named {
 	files := map[string]Named{}
 	folders := []string{""}
 	var words []string
+	bare := map[int]bool{} // indexes of words that may be a file without a dot or slash; "test" in "npm test" is not one
 	for _, line := range gate {
 		for _, command := range commands(line, p.Interpreters) {
 			parts := command.words()
 			if !command.executed && onlyReads(parts) {
 				continue
 			}
+			program := programOf(command.text)
 			for i, word := range parts {
+				if slices.Contains(parts[:i], program) && p.Runners[path.Base(program)] == nil {
+					bare[len(words)] = true
+				}
 				if i > 0 && slices.Contains([]string{"diff", "cmp"}, parts[0]) && !strings.HasPrefix(word, "-") && !path.IsAbs(word) {
 					word = "./" + word // a file, whatever its name
 				}
@@ -56,7 +61,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 			}
 		}
 	}
-	program, before := "", "" // of the command, and the word before the one that is added
+	before := "" // the word before the one that is added
 	add := func(file, reason string, run bool) {
 		for _, folder := range folders {
 			changes := slices.Contains(changesFolder(), before) || !run && !strings.ContainsAny(file, "/.") && !takesFile(before, p.Interpreters)
@@ -71,16 +76,10 @@ func (p Programs) Files(gate []string) map[string]Named {
 			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
 		}
 	}
-	for _, word := range words {
-		// A bare word may be a file, but "test" in "npm test" is not one.
-		if named := strings.ContainsAny(word, "/.") || program != "" && p.Runners[path.Base(program)] == nil; named && word != "" &&
-			!strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
+	for i, word := range words {
+		if (strings.ContainsAny(word, "/.") || bare[i]) && word != "" && !strings.HasPrefix(word, "-") ||
+			word != "" && takesFile(before, p.Interpreters) {
 			add(word, "named by the gate", false)
-		}
-		if word == "" {
-			program = ""
-		} else if program == "" && !startsCommand(word) {
-			program = word
 		}
 		if before == "-m" { // python -m tools.check
 			module := strings.ReplaceAll(word, ".", "/")
@@ -93,6 +92,16 @@ func (p Programs) Files(gate []string) map[string]Named {
 		before = word
 	}
 	return files
+}
+
+// programOf returns the word of a command that names its program.
+func programOf(text string) string {
+	for word := range strings.FieldsSeq(text) {
+		if name, _, sets := strings.Cut(word, "="); !startsCommand(word) && (!sets || strings.ContainsAny(name, `"'/$`)) {
+			return strings.Trim(word, `"'`)
+		}
+	}
+	return ""
 }
 
 // changesFolder returns the words that precede a folder in which the rest of the command runs.

@@ -125,3 +125,39 @@ func endings() []string {
 	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk",
 		".mts", ".cts", ".tsx", ".pm", ".lua"}
 }
+
+// Names returns the plain words of the lines, without their digits: the names of programs, and of what they run. Interpreters, what
+// only reads files, and common words for tasks do not count.
+func (p Programs) Names(lines []string) map[string]bool {
+	names := map[string]bool{}
+	for _, line := range lines {
+		for _, command := range commands(line, p.Interpreters) {
+			words := withoutKeywords(command.words())
+			if onlyReads(words) {
+				continue
+			}
+			for _, word := range words {
+				if strings.ContainsAny(word, "/.") || strings.HasPrefix(word, "-") || slices.Contains(p.Interpreters, word) {
+					continue
+				}
+				for _, part := range NameParts(word) {
+					if part = strings.TrimRight(part, "0123456789"); len(part) > 1 && !slices.Contains(tasks(), part) {
+						names[part] = true
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// NameParts returns the parts of a name between characters that are neither letters nor digits, in lower case.
+func NameParts(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < '0' || r > '9' && r < 'a' || r > 'z' })
+}
+
+// tasks returns common words for what programs do, which are no names of programs.
+func tasks() []string {
+	return strings.Fields("all build check ci cd clean compile exec false fix fmt format install lint run script scripts set setup src " +
+		"start task test testing tests true unit update verify version")
+}
