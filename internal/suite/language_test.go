@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/suite"
@@ -33,6 +34,25 @@ func TestFollowLanguages(t *testing.T) {
 		lines := suite.Follow([]string{"./" + tt.script}, func() []string { return []string{tt.file, tt.script} }, read)
 		if !suite.Reached(lines)(tt.file) {
 			t.Errorf("%s: %s does not lead to %s: %q", tt.script, tt.text, tt.file, lines)
+		}
+	}
+}
+
+// What looks like a shell's words in another language, and imports of the code under test, lead nowhere.
+func TestFollowNoCode(t *testing.T) {
+	t.Parallel()
+	files := []string{"README.md", "lib/a.rb", "lib/A.pm", "src/a.ts", "a.txt"}
+	for script, text := range map[string]string{
+		"Rakefile": "x = ([\"-v\"] * 2)\ntext = \"a.txt\"\neach { |f| sh }\n", "x.rb": "require_relative 'lib/a'\na = %w[README.md a.txt] | sh\n",
+		"t/x.t": "#!/usr/bin/perl\nuse lib 'lib'; use A;\n", "x.mjs": "import a from './src/b'\nconst b = `cat a.txt`\n",
+	} {
+		lines := suite.Follow([]string{"./" + script}, func() []string { return files }, func(file string) ([]byte, bool) {
+			return []byte(text), file == script || slices.Contains(files, file)
+		})
+		for _, file := range files {
+			if suite.Reached(lines)(file) {
+				t.Errorf("%s leads to %s: %q", script, file, lines)
+			}
 		}
 	}
 }

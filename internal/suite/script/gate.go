@@ -72,7 +72,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 		}
 	}
 	for _, line := range gate {
-		for _, word := range scriptWords(line, p.Interpreters) {
+		for _, word := range scriptWords(line, true, p.Interpreters) {
 			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
 		}
 	}
@@ -179,7 +179,7 @@ func (p Programs) calls(from, text string) (found []call) {
 			}
 		}
 	}
-	for _, word := range scriptWords(text, p.Interpreters) {
+	for _, word := range scriptWords(text, isShell(from, text), p.Interpreters) {
 		add(word, true)
 	}
 	for _, file := range modules(folder, text) {

@@ -18,7 +18,6 @@ var imports = []struct { //nolint:gochecknoglobals // read-only table
 	{pattern.Lazy(`\bimport[ \t]+([\w., \t]+)`), ".", []string{".py", "/__init__.py"}},
 	{pattern.Lazy(`\bfrom[ \t]+\.*([\w.]*)[ \t]+import\b[ \t(]*([\w, \t]*)`), ".", []string{".py", "/__init__.py"}},
 	{pattern.Lazy(`\b(?:use|require)[ \t]+(\w+(?:::\w+)*)`), "::", []string{".pm"}},
-	{pattern.Lazy(`\brequire_relative[ \t(]*["']([\w./-]+)`), "/", []string{".rb"}},
 	{pattern.Lazy(`\brequire[ \t(]*["']([\w.-]+)["']`), ".", []string{".lua", "/init.lua"}},
 }
 
@@ -27,8 +26,8 @@ var (
 	roots = pattern.Lazy(`\buse[ \t]+lib\b(.*)|\bsys\.path\b(.*)`)
 	// quoted matches the words in quotes.
 	quoted = pattern.Lazy(`["'(]([\w./ -]+)["')]`)
-	// relative matches the import of a file by its path: import "./a".
-	relative = pattern.Lazy("[\"'`](\\.\\.?/[^\"'`\n]*)[\"'`]")
+	// relative matches the import of a file by its path: import "./a", require_relative "a".
+	relative = pattern.Lazy("[\"'`](\\.\\.?/[^\"'`\n]*)[\"'`]|\\brequire_relative[ \t(]*[\"']([\\w./-]+)")
 )
 
 // maxRoots limits the folders in which the modules of a script are looked for.
@@ -42,7 +41,7 @@ func modules(folder, text string) (files []string) {
 		for _, word := range quoted().FindAllStringSubmatch(setting[1]+setting[2], -1) {
 			for name := range strings.FieldsSeq(word[1]) {
 				for _, root := range []string{path.Join(folder, name), path.Join(name)} {
-					if len(folders) < maxRoots && !slices.Contains([]string{"lib", "src", "blib/lib"}, root) && !strings.HasPrefix(root, "..") {
+					if len(folders) < maxRoots && !isCode(root) && !strings.HasPrefix(root, "..") {
 						folders = append(folders, root)
 					}
 				}
@@ -62,13 +61,22 @@ func modules(folder, text string) (files []string) {
 		}
 	}
 	for _, found := range relative().FindAllStringSubmatch(text, -1) {
-		file := path.Join(folder, found[1])
+		file := path.Join(folder, found[1]+found[2])
+		if isCode(file) {
+			continue
+		}
 		bare := strings.TrimSuffix(strings.TrimSuffix(file, ".js"), ".mjs")
-		for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx"} {
+		for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".rb"} {
 			files = append(files, file+ending, bare+ending, file+"/index"+ending)
 		}
 	}
 	return files
+}
+
+// isCode reports whether a file or folder stands with the code under test.
+func isCode(file string) bool {
+	first, _, _ := strings.Cut(file, "/")
+	return slices.Contains([]string{"lib", "src", "blib"}, first)
 }
 
 // importedNames returns the names of an import: a and a.b of "from a import b", a and c of "import a as b, c".

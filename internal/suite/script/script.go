@@ -22,8 +22,8 @@ func withoutLists(text string) string {
 }
 
 // scriptWords returns the words of a text that are in the place of a script to run or read: after a shell, ".", "-f" or make's
-// include. Patterns of files also count as the program of a command, and where the variable of a loop over them is.
-func scriptWords(text string, interpreters []string) (words []string) {
+// include. With shell, the text has lines for a shell. Patterns of files also count as the program of a command, and where the variable of a loop over them is.
+func scriptWords(text string, shell bool, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(withoutLists(text))
 	text = descriptor().ReplaceAllString(text, "$1$2")
 	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
@@ -37,7 +37,7 @@ func scriptWords(text string, interpreters []string) (words []string) {
 				continue
 			}
 			switch {
-			case command.executed:
+			case command.executed && shell:
 				words = append(words, slices.DeleteFunc(parts, func(word string) bool { return strings.HasPrefix(word, "-") })...)
 			case onlyReads(parts):
 			case len(parts) > 3 && parts[0] == "for" && parts[2] == "in":
@@ -71,7 +71,7 @@ func operands(parts []string, loops map[string][]string, interpreters []string) 
 		case looped:
 			words = append(words, list...)
 			loops[word] = nil // add the list only once
-		case before != "" || IsPattern(word) || strings.Contains(word, "/"):
+		case before != "" || IsPattern(word) && strings.Trim(word, "*?.[]") != "" || strings.Contains(word, "/"):
 			words = append(words, word)
 		}
 		before = word
@@ -118,6 +118,18 @@ func IsPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
 func isScript(file string) bool {
 	ending := path.Ext(file)
 	return ending == "" || slices.Contains(endings(), ending) || path.Base(file) == "package.json"
+}
+
+// isShell reports whether a script has lines for a shell, and not only the code of another language, in which a bar or a bracket means
+// something else.
+func isShell(file, text string) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(first, "#!") {
+		return strings.Contains(first, "sh") || strings.Contains(first, "make")
+	}
+	return slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".mk", ".bats"}, path.Ext(file)) &&
+		!slices.Contains([]string{"Rakefile", "Gemfile"}, path.Base(file)) ||
+		!slices.Contains(append(endings(), ".gemspec", ".rake", ""), path.Ext(file))
 }
 
 // endings returns the file extensions of scripts.
