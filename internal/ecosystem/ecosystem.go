@@ -156,7 +156,7 @@ func All() []Ecosystem { return known() }
 
 //nolint:gochecknoglobals // read-only table
 var known = sync.OnceValue(func() []Ecosystem {
-	return []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
+	return []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), perl(), php(), dotnet(), generic()}
 })
 
 // Recognise returns those of the given ecosystems ([All] or others) whose markers are among the files. The tools of each are

@@ -56,6 +56,12 @@ var bases = map[string]map[string]string{
 		"test/test_helper.rb":   "require 'assertions'\nrequire 'calc'\n",
 		"gems/x/spec/x_spec.rb": "require 'faker'\n",
 	},
+	"perl": {
+		"lib/Calc.pm":     "package Calc;\nuse strict;\nuse List::Util qw(sum);\n1;\n",
+		"lib/Calc/Add.pm": "",
+		"t/calc.t":        "#!/usr/bin/perl\nuse strict; use warnings;\nuse Test::More;\nuse Calc; use Calc::Add;\nrequire Sub::Fake;\n",
+		"t/lib/Help.pm":   "use Mock::It;\n",
+	},
 }
 
 func find(base string, changes ...suite.Change) []suite.Change {
@@ -93,6 +99,8 @@ func TestReplacedModules(t *testing.T) {
 		"ruby": `lib/shoulda/context.rb=shoulda/context lib/shoulda.rb=shoulda test/rack/test.rb=rack/test lib/assertions.rb=assertions spec/rack.rb=rack
 			gems/x/lib/faker.rb=faker lib/faker.rb=faker
 			lib/calc/sub.rb= lib/new.rb= lib/rack/other.rb= app/faker.rb= gems/y/lib/faker.rb= lib/json.rb=`,
+		"perl": `lib/Test/More.pm=Test/More lib/strict.pm=strict inc/Test/More.pm=Test/More t/lib/warnings.pm=warnings Test/More.pm=Test/More lib/Sub/Fake.pm=Sub/Fake
+			lib/Mock/It.pm=Mock/It lib/Calc/Sub.pm= lib/Test/Mine.pm= lib/New.pm= doc/Test/More.pm= lib/List/Util.pm=`,
 	} {
 		for entry := range strings.FieldsSeq(files) {
 			file, want, _ := strings.Cut(entry, "=")
@@ -151,6 +159,8 @@ func TestLibrariesOfTestsInCode(t *testing.T) {
 		{"ruby", "lib/calc.rb", "", "require 'shoulda/context'\n", "shoulda"},
 		{"ruby", "lib/calc.rb", "require 'rack/test'\n", "require 'rack/test'\nrequire 'set'\nrequire 'test_helper'\nrequire 'calc/add'\nrequire 'new'\n", ""},
 		{"ruby", "lib/calc.rb", "", "# require 'faker'\n", ""},
+		{"perl", "lib/Calc.pm", "", "use Test::More;\n", "Test"},
+		{"perl", "lib/Calc.pm", "", "use v5.36; use strict;\nuse List::Util; use Calc::Add; use New;\n# use Test::More\n\n=head1 X\n\nuse Test::More\n\n=cut\n", ""},
 		{"python", "calc/add.py", "", "# import assertpy\nx = 'import assertpy'\nraise assertpy from error\n", ""},
 		{"python", "tests/test_calc.py", "", "import assertpy\nassertpy.x = 1\n", ""},
 		{"javascript", "lib/add.js", "", "const e=require('expectlib');e.eq=()=>{}\n", "expectlib expectlib="},

@@ -20,13 +20,13 @@ func TestRoleOf(t *testing.T) {
 		ecosystem.TestConfig: `conftest.py a/b/conftest.py tests/conftest.py pytest.ini tox.ini setup.cfg pyproject.toml jest.config.js
 			jest.config.integration.ts web/vitest.config.mts .mocharc.yml karma.conf.js .golangci.yml .eslintrc.json __mocks__/fs.js
 			vite.config.ts .coveragerc .pytest.toml a/.pytest.toml .setup.cfg mocharc.yml .phpunit.xml coveragerc .jest.config.json
-			pytest-9.toml vitest.json .phpunit.settings .rspec-ci jest.yml mypy.toml .ruffrc nextest.toml`,
+			.proverc .proverc.ci .perlcriticrc pytest-9.toml vitest.json .phpunit.settings .rspec-ci jest.yml mypy.toml .ruffrc nextest.toml`,
 		ecosystem.Environment: `.env .env.test web/.env sitecustomize.py go.work .npmrc unittest.py tests/unittest.py pytest.py pytest/__init__.py
 			src/json.py json/__init__.py node_modules/left-pad/index.js vendor/github.com/x/y/y.go .gitattributes x.pth
 			__pycache__/calc.cpython-311.pyc .pytest_cache/v/cache/lastfailed node_modules/x/x.test.js vendor/x/x_test.go .venv/lib/a.py
 			.tool-versions .turbo/cache/1.tar`,
 		ecosystem.Build: `Makefile lib/rules.mk package.json web/package-lock.json go.mod go.sum Dockerfile requirements-dev.txt setup.py
-			hardhat.config.ts mix.exs project/plugins.sbt tasks.py taskfile.dist.yaml angular.json x.rockspec Package.swift
+			Build.PL cpanfile hardhat.config.ts mix.exs project/plugins.sbt tasks.py taskfile.dist.yaml angular.json x.rockspec Package.swift
 			CMakeLists.txt justfile Taskfile.yml tsconfig.json pnpm-lock.yaml uv.lock build/Dockerfile.test`,
 	} {
 		for file := range strings.FieldsSeq(files) {
@@ -90,7 +90,7 @@ func TestRoleOfGate(t *testing.T) {
 func TestSettingsOfPrograms(t *testing.T) {
 	t.Parallel()
 	for gate, files := range map[string]struct{ settings, others string }{
-		"prove -l t": {".proverc", "prover.txt lib/prove.toml proverb.yml"}, "FOO=1 zorp -x": {"zorp.toml .zorprc zorp.config.py .config/zorp.toml", "zorp zorp.py zorp.md zorp.svg a/zorp.toml"},
+		"prove -l t": {".prove.yml", "prover.txt lib/prove.toml proverb.yml"}, "FOO=1 zorp -x": {"zorp.toml .zorprc zorp.config.py .config/zorp.toml", "zorp zorp.py zorp.md zorp.svg a/zorp.toml"},
 		"npx wtr && quux3 t":     {".quux quux.json quux-ci.yml quuxfile.js Quuxfile", "quux.js quuxes.txt"},
 		"cd a; cargo deny check": {"deny.toml .deny.x", "check.toml denied.txt"}, "lua x.lua": {".luarc", "calc.lua test.lua"},
 		"make test build": {"", "test.txt build.json"}, "grep zork x": {"", "zork.txt"}, "./zork x": {"", "zork.txt"},
