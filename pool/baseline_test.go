@@ -28,7 +28,7 @@ func TestGateThatCannotRun(t *testing.T) {
 	}{
 		"missing program":        {func(c *run.Config) { c.Gate = lines("true", "no-such-program --x") }, "no-such-program"},
 		"not executable":         {func(c *run.Config) { c.Gate = lines("./README") }, "./README"},
-		"no end":                 {func(c *run.Config) { c.Gate = []loop.Command{{Line: "exec sleep 1000", Timeout: time.Millisecond}} }, "end in time"},
+		"no end":                 {func(c *run.Config) { c.Gate = []loop.Command{{Line: "exec sleep 1000", Timeout: time.Millisecond}} }, "took longer than"},
 		"setup fails":            {func(c *run.Config) { c.Gate, c.Setup = lines("true"), lines("echo no network; exit 1") }, "no network"},
 		"missing target":         {func(c *run.Config) { c.Gate = lines(makes("'none'.  Stop.") + " none") }, "'none'"},
 		"missing target, of old": {func(c *run.Config) { c.Gate = lines(makes("`none'.  Stop.") + " none") }, "`none'"},

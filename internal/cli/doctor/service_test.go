@@ -1,9 +1,12 @@
 package doctor
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -18,14 +21,7 @@ func TestServiceAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := l.Addr().String()
-	gone, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := gone.Addr().String()
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed := deafPort(t)
 	defer func() { _ = l.Close() }()
 	for address, want := range map[string]tracker.Finding{
 		"http://user:secret@" + open: {Severity: tracker.OK, Detail: "claude-code: http://" + open + " accepts connections"},
@@ -46,4 +42,22 @@ func TestServiceAddress(t *testing.T) {
 			}
 		}
 	}
+}
+
+// deafPort returns an address whose port is taken, so that no other program gets it, but at which nothing listens.
+func deafPort(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
 }
