@@ -47,7 +47,7 @@ func generic() Ecosystem {
 			"ctest": {"CMakeLists.txt"}, "cmake": {"CMakeLists.txt"}, "meson": {"meson.build"}, "earthly": {"Earthfile"},
 			"pre-commit": {".pre-commit-config.yaml"}, "bazel": {"BUILD.bazel", "MODULE.bazel", ".bazelrc"},
 		},
-		Interpreters: []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "pwsh", "env", "time", "exec", "xargs"},
+		Interpreters: []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "pwsh", "env", "time", "exec", "xargs", "lua", "luajit", "tsx"},
 		Sources: []string{"*.sh", "*.bash", "*.mk", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile",
 			"Taskfile.yml", "Taskfile.yaml", "package.json", "composer.json", "tox.ini", "Dockerfile"},
 		// Without strings, because commands appear in them.

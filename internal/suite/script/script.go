@@ -45,7 +45,7 @@ func scriptWords(text string, shell bool, interpreters []string) (words []string
 			case slices.Contains([]string{"include", "-include", "sinclude"}, parts[0]):
 				words = append(words, parts[1:]...)
 			default:
-				words = append(words, operands(parts, loops, interpreters)...)
+				words = append(words, operands(parts, loops, shell, interpreters)...)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func scriptWords(text string, shell bool, interpreters []string) (words []string
 }
 
 // operands returns the words for runs in one command.
-func operands(parts []string, loops map[string][]string, interpreters []string) (words []string) {
+func operands(parts []string, loops map[string][]string, shell bool, interpreters []string) (words []string) {
 	before := "" // empty: the next word is the program
 	for _, word := range parts {
 		file, joined := strings.CutPrefix(word, "-f")
@@ -71,7 +71,7 @@ func operands(parts []string, loops map[string][]string, interpreters []string) 
 		case looped:
 			words = append(words, list...)
 			loops[word] = nil // add the list only once
-		case before != "" || IsPattern(word) && strings.Trim(word, "*?.[]") != "" || strings.Contains(word, "/"):
+		case before != "" || shell && IsPattern(word) && strings.Trim(word, "*?.[]") != "" || strings.Contains(word, "/"):
 			words = append(words, word)
 		}
 		before = word
@@ -129,13 +129,13 @@ func isShell(file, text string) bool {
 	}
 	return slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".mk", ".bats"}, path.Ext(file)) &&
 		!slices.Contains([]string{"Rakefile", "Gemfile"}, path.Base(file)) ||
-		!slices.Contains(append(endings(), ".gemspec", ".rake", ""), path.Ext(file))
+		!slices.Contains(append(endings(), ".gemspec", ".rake", ".pm", ".PL", ".t", ".lua", ""), path.Ext(file))
 }
 
 // endings returns the file extensions of scripts.
 func endings() []string {
 	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk",
-		".mts", ".cts", ".tsx", ".pm", ".lua"}
+		".mts", ".cts", ".tsx"}
 }
 
 // Names returns the plain words of the lines, without their digits: the names of programs, and of what they run. Interpreters, what
