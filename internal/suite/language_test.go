@@ -44,7 +44,7 @@ func TestFollowNoCode(t *testing.T) {
 	files := []string{"README.md", "lib/a.rb", "lib/A.pm", "src/a.ts", "a.txt"}
 	for script, text := range map[string]string{
 		"Rakefile": "x = ([\"-v\"] * 2)\ntext = \"a.txt\"\neach { |f| sh }\n", "x.rb": "require_relative 'lib/a'\na = %w[README.md a.txt] | sh\n",
-		"Makefile.PL": "VERSION_FROM => 'lib/A.pm', x([A-Z]*)\n", "t/x.t": "#!/usr/bin/perl\nuse lib 'lib'; use A;\n", "x.mjs": "import a from './src/b'\nconst b = `cat a.txt`\n",
+		"x.js": "/**\n * exec **\n */\nexec('*.txt', time *.md)\n", "Makefile.PL": "VERSION_FROM => 'lib/A.pm', x([A-Z]*)\n", "t/x.t": "#!/usr/bin/perl\nuse lib 'lib'; use A;\n", "x.mjs": "import a from './src/b'\nconst b = `cat a.txt`\n",
 	} {
 		lines := suite.Follow([]string{"./" + script}, func() []string { return files }, func(file string) ([]byte, bool) {
 			return []byte(text), file == script || slices.Contains(files, file)

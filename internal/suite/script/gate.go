@@ -179,8 +179,11 @@ func (p Programs) calls(from, text string) (found []call) {
 			}
 		}
 	}
-	for _, word := range scriptWords(text, isShell(from, text), p.Interpreters) {
-		add(word, true)
+	shell := isShell(from, text)
+	for _, word := range scriptWords(text, shell, p.Interpreters) {
+		if !IsPattern(word) || shell && strings.Trim(word, "*?.[]/") != "" {
+			add(word, true)
+		}
 	}
 	for _, file := range modules(folder, text) {
 		if file != "" && !strings.HasPrefix(file, "..") {

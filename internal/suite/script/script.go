@@ -45,7 +45,7 @@ func scriptWords(text string, shell bool, interpreters []string) (words []string
 			case slices.Contains([]string{"include", "-include", "sinclude"}, parts[0]):
 				words = append(words, parts[1:]...)
 			default:
-				words = append(words, operands(parts, loops, shell, interpreters)...)
+				words = append(words, operands(parts, loops, interpreters)...)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func scriptWords(text string, shell bool, interpreters []string) (words []string
 }
 
 // operands returns the words for runs in one command.
-func operands(parts []string, loops map[string][]string, shell bool, interpreters []string) (words []string) {
+func operands(parts []string, loops map[string][]string, interpreters []string) (words []string) {
 	before := "" // empty: the next word is the program
 	for _, word := range parts {
 		file, joined := strings.CutPrefix(word, "-f")
@@ -71,7 +71,7 @@ func operands(parts []string, loops map[string][]string, shell bool, interpreter
 		case looped:
 			words = append(words, list...)
 			loops[word] = nil // add the list only once
-		case before != "" || shell && IsPattern(word) && strings.Trim(word, "*?.[]") != "" || strings.Contains(word, "/"):
+		case before != "" || IsPattern(word) || strings.Contains(word, "/"):
 			words = append(words, word)
 		}
 		before = word
