@@ -58,6 +58,37 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// Configuration of CI and of hooks names scripts as values, further configuration, and local actions.
+func TestFollowConfiguration(t *testing.T) {
+	t.Parallel()
+	repo := map[string]string{
+		".gitlab-ci.yml": "include:\n  - local: /ci/build.yml\n  - local: 'ci/jobs/*.yml'\nb:\n  script: [\"tools/one\"]\nc:\n  script:\n    - npm test\n",
+		"ci/build.yml":   "b:\n  script:\n    - tools/two --x\n    - |\n      tools/three\n", "ci/jobs/a.yml": "a:\n  before_script: bash tools/four\n",
+		".github/ci/w.yml": "      - uses: ./actions/x\n      - run: tools/five\n      - name: a tools/none\n", "lefthook.json": `{"run": "tools/six {files}"}`,
+		"actions/x/action.yml": "runs:\n  main: dist/main.js\n", "actions/x/dist/main.js": "", "lefthook.toml": "run = \"tools/seven\"\n",
+		"docs/a.yml": "", "package.json": "{}",
+	}
+	for name := range strings.FieldsSeq("none one two three four five six seven") {
+		repo["tools/"+name] = ""
+	}
+	for file, want := range map[string]string{
+		".gitlab-ci.yml": "ci/build.yml ci/jobs/*.yml package.json tools/four tools/one tools/three tools/two", "lefthook.json": "tools/six",
+		".github/ci/w.yml": "actions/x/action.yml actions/x/dist/main.js tools/five", "lefthook.toml": "tools/seven",
+	} {
+		var got []string
+		for _, line := range suite.Follow([]string{"sh " + file}, func() []string { return slices.Sorted(maps.Keys(repo)) }, func(file string) ([]byte, bool) {
+			text, ok := repo[file]
+			return []byte(text), ok
+		})[1:] {
+			got = append(got, strings.TrimPrefix(line, ". "))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
+
 // An existing file that a line names is a check, also without a dot in its name. A folder and a subcommand are not.
 func TestFollowBareNames(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // maxFolders limits the folders that a gate may change to.
@@ -165,10 +167,20 @@ type call struct {
 	run  bool // see Named
 }
 
+func isYAML(file string) bool { return slices.Contains([]string{".yml", ".yaml"}, path.Ext(file)) }
+
+// key matches the key before a value of configuration.
+var key = pattern.Lazy(`(?m)^[ \t{]*(?:-[ \t]+)?(?:"?[\w.-]+"?[ \t]*[:=][ \t]+)?`)
+
 // calls returns the scripts that a script may run or read: each word that looks like a script, or is in the place of one,
 // relative to the root and to the script's folder.
 func (p Programs) calls(from, text string) (found []call) {
 	folder := path.Dir(from)
+	yaml := isYAML(from)
+	configuration := yaml || slices.Contains([]string{".toml", ".json"}, path.Ext(from))
+	if configuration {
+		text = key().ReplaceAllString(text, "")
+	}
 	add := func(word string, run bool) {
 		for i, file := range []string{path.Join(folder, word), path.Join(word), path.Join(folder, path.Base(word))} {
 			if i == 2 && IsPattern(word) {
@@ -181,6 +193,12 @@ func (p Programs) calls(from, text string) (found []call) {
 	}
 	shell := isShell(from, text)
 	for _, word := range scriptWords(text, shell, p.Interpreters) {
+		if ending := path.Ext(word); configuration { // other words and patterns only say for which files
+			if IsPattern(word) && (!slices.Contains([]string{".sh", ".bash", ".bats"}, ending) || strings.Contains(word, "**")) ||
+				ending != "" && !slices.Contains(endings(), ending) {
+				continue
+			}
+		}
 		if !IsPattern(word) || shell && strings.Trim(word, "*?.[]/") != "" {
 			add(word, true)
 		}
@@ -203,7 +221,13 @@ func (p Programs) calls(from, text string) (found []call) {
 				for _, ending := range endings() {
 					add(word+ending, false)
 				}
-			case slices.Contains(endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/"):
+				if yaml { // an action
+					add(word+"/action.yml", true)
+					add(word+"/action.yaml", true)
+				}
+			case yaml && isYAML(word) && !strings.HasPrefix(word, "*"):
+				add(word, true)
+			case slices.Contains(endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/") && (!configuration || path.Ext(word) == ""):
 				add(word, false)
 			}
 		}
