@@ -90,19 +90,26 @@ func TestChangesOfHostCommandsAreNotMerged(t *testing.T) {
 	}
 }
 
-// A script that a git hook calls runs on the host at the user's next commit, so a person looks at its changes first.
+// A script that a git hook calls runs on the host at the user's next commit, and what CI's configuration includes is
+// configuration, so a person looks at their changes first.
 func TestScriptsOfHooks(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
 		"scripts/pre.sh": "scripts/pre.sh: a git hook runs or reads it", "scripts/other.sh": "",
+		"ci/build.yml": "ci/build.yml: CI obeys it", "act/x/action.yml": "act/x/action.yml: CI obeys it", "act/x/run.sh": "", "tools/ci": "", "tools/deep.sh": "",
 		"tools/own.sh": "tools/own.sh: a git hook runs or reads it", "ci/lint.sh": "ci/lint.sh: a git hook runs or reads it",
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "cat >/dev/null; echo '# more' >> "+file+"; git add -A; git commit -qm work"+done)
-			for _, script := range []string{"scripts/pre.sh", "scripts/other.sh", "tools/own.sh", "ci/lint.sh"} {
+			for _, script := range []string{"scripts/pre.sh", "scripts/other.sh", "tools/own.sh", "ci/lint.sh", "act/x/run.sh", "tools/deep.sh"} {
 				f.write(script, "true\n")
 			}
+			f.write(".gitlab-ci.yml", "include:\n  - local: /ci/build.yml\n")
+			f.write("ci/build.yml", "b:\n  script:\n    - tools/ci --all\n")
+			f.write(".github/workflows/w.yml", "jobs:\n  a:\n    steps:\n      - uses: ./act/x\n")
+			f.write("act/x/action.yml", "runs:\n  steps:\n    - run: ./run.sh\n")
+			f.write("tools/ci", "sh tools/deep.sh\n")
 			f.write(".husky/pre-commit", "npm test\nsh scripts/pre.sh\n")
 			f.write("dev/hooks/commit-msg", "#!/bin/sh\nexec ./tools/own.sh \"$1\"\n")
 			f.write("lefthook.yml", "pre-commit:\n  commands:\n    lint:\n      run: sh ci/lint.sh {staged_files}\n")

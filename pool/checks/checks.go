@@ -78,7 +78,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if err := w.addOnHost(ctx, g, c, tip, gated, out); err != nil {
 		return c, err
 	}
-	if err := w.addHooked(ctx, g, c, out); err != nil {
+	if err := w.addLater(ctx, g, c, out); err != nil {
 		return c, err
 	}
 	if err := addUnseen(ctx, g, c.files, gated, out); err != nil || !gated {
@@ -88,7 +88,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	for _, c := range slices.Concat(must.Setup, must.Gate) { // setup can change what the gate runs
 		lines = append(lines, c.Line)
 	}
-	gate, err := follow(ctx, g, c.fork, lines, false)
+	gate, err := follow(ctx, g, c.fork, lines, false, nil)
 	if err != nil {
 		return changes{}, err
 	}
@@ -97,7 +97,8 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 }
 
 // follow returns the lines, and those of the scripts that they run on a commit. With folders, it adds the folders that scripts name.
-func follow(ctx context.Context, g git.Runner, commit string, lines []string, folders bool) ([]string, error) {
+// reads, if not nil, reports whether a script is read.
+func follow(ctx context.Context, g git.Runner, commit string, lines []string, folders bool, reads func(file string) bool) ([]string, error) {
 	var files map[string]diff.Entry // read at the first script
 	var failed error
 	texts := map[string][]byte{}
@@ -112,6 +113,9 @@ func follow(ctx context.Context, g git.Runner, commit string, lines []string, fo
 	names := sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(list())) })
 	lines = suite.Follow(lines, names, func(file string) ([]byte, bool) {
 		e, there := list()[file]
+		if there && reads != nil && !reads(file) {
+			return nil, true
+		}
 		if _, known := texts[e.ID]; e.Exists() && !known && failed == nil {
 			got, err := diff.Texts(ctx, g, []diff.Entry{e}, textLimit())
 			if err != nil && !errors.Is(err, diff.ErrTooMuch) {
