@@ -14,15 +14,20 @@ const filesShown = 20
 
 // bullets writes the first lines as a list, and the number of the other lines plus more.
 func bullets(b *strings.Builder, lines []string, more int) {
+	items(b, lines, more)
+	if len(lines) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// items writes bullets without the empty line at their end.
+func items(b *strings.Builder, lines []string, more int) {
 	shown := lines[:min(len(lines), filesShown)]
 	for _, text := range shown {
 		fmt.Fprintf(b, "- %s\n", text)
 	}
 	if more += len(lines) - len(shown); more > 0 {
 		fmt.Fprintf(b, "- and %d more\n", more)
-	}
-	if len(lines) > 0 {
-		b.WriteString("\n")
 	}
 }
 
@@ -56,10 +61,13 @@ func watch(b *strings.Builder, w *journal.Watch) {
 		}
 		lines = append(lines, text)
 	}
+	items(b, lines, w.UnlistedFiles)
+	lines = nil
 	for _, f := range w.Findings {
 		lines = append(lines, "Look at "+tracker.QuoteLine(f, line))
 	}
-	bullets(b, lines, 0)
+	items(b, lines, 0)
+	b.WriteString("\n")
 	if w.GateNotRun {
 		b.WriteString("The gate did not run with these files as they were on the " +
 			"base: it ran in the agent's worktree only.\n\n")

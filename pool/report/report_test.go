@@ -282,6 +282,10 @@ func TestFinalSays(t *testing.T) {
 				in.Issue.Comments = []tracker.Comment{{Author: "eve"}, {Author: "ada", Trusted: true}, {Author: "mallory"}, {Author: "eve"}}
 			}, "comments of people who may not direct ralph (`eve: 2, mallory: 1`)",
 		},
+		"many changed checks": {func(in *report.Input) {
+			in.Record.Facts.Watch = &journal.Watch{Files: make([]journal.Watched, 200), UnlistedFiles: 66, Findings: make([]string, 24)}
+			in.Record.Facts.Watch.Findings[19] = "last"
+		}, "- and 246 more\n" + strings.Repeat("- Look at \n", 19) + "- Look at `last`\n- and 4 more\n\n"},
 		"edited":    {func(in *report.Input) { in.Record.Facts.Edited = true }, "The issue has changed since this run began"},
 		"invisible": {func(in *report.Input) { in.Invisible = 3 }, "3 invisible characters were removed"},
 	} {
