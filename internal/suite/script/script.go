@@ -138,8 +138,8 @@ func endings() []string {
 		".mts", ".cts", ".tsx"}
 }
 
-// Names returns the plain words of the lines, without their digits: the names of programs, and of what they run. Interpreters, what
-// only reads files, and common words for tasks do not count.
+// Names returns the plain words of the lines, without their digits: the names of programs, and of what they run. What only
+// reads files, and common words for tasks do not count.
 func (p Programs) Names(lines []string) map[string]bool {
 	names := map[string]bool{}
 	for _, line := range lines {
@@ -149,7 +149,7 @@ func (p Programs) Names(lines []string) map[string]bool {
 				continue
 			}
 			for _, word := range words {
-				if strings.ContainsAny(word, "/.") || strings.HasPrefix(word, "-") || slices.Contains(p.Interpreters, word) {
+				if strings.ContainsAny(word, "/.") || strings.HasPrefix(word, "-") {
 					continue
 				}
 				for _, part := range NameParts(word) {
@@ -170,6 +170,6 @@ func NameParts(name string) []string {
 
 // tasks returns common words for what programs do, which are no names of programs.
 func tasks() []string {
-	return strings.Fields("all build check ci cd clean compile exec false fix fmt format install lint run script scripts set setup src " +
-		"start task test testing tests true unit update verify version")
+	return strings.Fields("all build check ci cd clean compile env exec false fix fmt format install lint run script scripts set setup src " +
+		"start task test testing tests time true unit update verify version xargs")
 }
