@@ -20,6 +20,7 @@ func TestRecognise(t *testing.T) {
 		{"pyproject.toml uv.lock", "python(uv)"},
 		{"pyproject.toml poetry.lock", "python(poetry)"},
 		{"requirements-dev.txt", "python(pip)"},
+		{"cpanfile", "perl(cpan)"},
 		{"Makefile go.mod package.json package-lock.json", "go(go) javascript(npm) generic(make)"},
 	}
 	for _, tt := range tests {
