@@ -331,6 +331,8 @@ func (d *claudeDecoder) resultFailure(r claudeResult) *Failure {
 		class = RateLimit
 	case class == "":
 		class = OtherFailure
+	case class == Unreachable && strings.Contains(message, "ECONNRESET"): // an answer had begun
+		class = Overload
 	case (class == BadRequest || class == RateLimit || class == Auth) && IsNoCreditMessage(message): // the text is the service's, not the model's
 		class = NoCredit
 	}
