@@ -50,7 +50,8 @@ func TestProtectedPaths(t *testing.T) {
 		".yarn/releases/yarn-4.0.0.cjs", "web/.yarn/plugins/a.cjs", ".pnpmfile.mjs", ".bundle/config", ".mvn/extensions.xml", ".jvmopts", ".sbtopts",
 		"user.bazelrc", "tools/bazel", ".github/skills/a/SKILL.md", ".opencode.json", "crush.json", ".crush.json", ".pi/extensions/a.ts", "web/.factory/settings.json",
 		".kilocode/rules/a.md", ".amp/settings.json", ".agent/rules/a.md", ".aiassistant/rules/a.md",
-		"QWEN.md", "mcp.json", ".github/mcp.json", ".github/hooks/a.json", ".rules", "AGENT.md", ".augment/rules/a.md",
+		"lefthook.json", ".lefthook.toml", "web/lefthook-local.toml", ".config/lefthook.jsonc", "commitlint.config.mjs", "lint-staged.config.cts", ".lintstagedrc.json",
+		"prek.toml", ".vim/coc-settings.json", ".perldb", "QWEN.md", "mcp.json", ".github/mcp.json", ".github/hooks/a.json", ".rules", "AGENT.md", ".augment/rules/a.md",
 	} {
 		if p.protects(file) == "" {
 			t.Errorf("%s is not protected", file)
@@ -60,6 +61,7 @@ func TestProtectedPaths(t *testing.T) {
 		"README.md", "docs/agents.md.txt", "agents/agents.go", "docs/claude-code.md", "MY-AGENTS.md", "docs/prompts/x.md", ".github/ISSUE_TEMPLATE/a.md",
 		"cursor/rules.go", "claude/main.go", "run/main.go", ".config/app.toml", "build.yml", "idx/a.go",
 		"mise/main.go", "ci_scripts/build.py", "tools/bazel.md", ".yarn/versions/a.yml", "docs/mise.md", "agent/main.go",
+		"docs/lefthook.md", "src/lefthook.ts", "pkg/commitlint.config.go", "chart/render.yaml",
 	} {
 		if pattern := p.protects(file); pattern != "" {
 			t.Errorf("%s is protected by %s", file, pattern)
