@@ -137,6 +137,24 @@ func TestTidiedChangesLeaveTheSavedOnes(t *testing.T) {
 	f.remove(tree)
 }
 
+// Of an earlier run only what it saved last counts: what that has replaced is not left.
+func TestReplacedChangesAreNotLeft(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.add("k", "r1")
+	for _, text := range []string{"half", "whole"} {
+		f.write(first.Dir(), "draft", text)
+		f.imported(first)
+	}
+	f.remove(first)
+	tree := f.add("k", "r2")
+	f.commit(tree.Dir(), "draft", "whole", "the draft")
+	if got := f.imported(tree); got.WIP != "" || f.ref("refs/ralph/wip/k") != "" || got.Earlier != (saved.Earlier{}) {
+		t.Errorf("%+v", got)
+	}
+	f.remove(tree)
+}
+
 // Changes that an earlier run has left stay saved when a later run commits its own.
 func TestEarlierRunsChangesStaySaved(t *testing.T) {
 	t.Parallel()

@@ -38,17 +38,18 @@ func Before(ctx context.Context, g git.Runner, commit, run, tip string) (committ
 	if committed, err = diff.Same(ctx, g, commit, tip); err != nil {
 		return false, Earlier{}, err
 	}
+	last := run // of each run only what it saved last counts
 	for commit != "" {
 		of, previous, err := read(ctx, g, commit)
 		if err != nil {
 			return false, Earlier{}, err
 		}
-		if of != run {
+		if of != run && (of == "" || of != last) {
 			if has, err := diff.Same(ctx, g, commit, tip); err != nil || !has {
 				return committed, Earlier{commit, of}, err
 			}
 		}
-		commit = previous
+		commit, last = previous, of
 	}
 	return committed, Earlier{}, nil
 }
