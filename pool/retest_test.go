@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 )
@@ -163,8 +164,9 @@ func TestRetestCannotRun(t *testing.T) {
 	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; git add -A; git commit -qm work`+done)
 	f.retesting(journal.RetestRequire)
 	f.Config.Run.RetestCommand, f.Config.Run.Hints.Retest = "no-such-program {files}", "set the command"
+	f.Config.Run.Review = run.Reviewer{Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", reads + no}}, Rounds: 2}
 	r := f.one()
-	if v := r.Verdict; v.Outcome != journal.GateFailed || v.Reason.Code != journal.ReasonTestsNotRun || !v.Final || len(r.Facts.Iterations) != 1 {
+	if v := r.Verdict; v.Outcome != journal.GateFailed || v.Reason.Code != journal.ReasonTestsNotRun || !v.Final || len(r.Facts.Iterations) != 1 || r.Facts.Review != nil {
 		t.Errorf("%+v, %+v", v, r.Facts.Retest)
 	}
 	text := f.text("a")

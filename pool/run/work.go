@@ -212,7 +212,7 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) (advice str
 		if err != nil && !x.stop.Stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
-		if err != nil || advice != "" {
+		if err != nil || advice != "" || s.Facts.Retest.Refused() { // a retest that could not run ends the run: no review helps
 			return advice
 		}
 	}
