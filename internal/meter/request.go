@@ -2,6 +2,7 @@ package meter
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -122,8 +123,10 @@ func (r *Request) addModel(v gjson.Result) {
 	r.Models = append(r.Models, name)
 }
 
-// mediaTokens returns the most tokens of the images and files in a body, by the strings that introduce them.
+// mediaTokens returns the most tokens of the images and files in a body, by the strings that introduce them. A model may also speak of
+// files, which are as large as a whole context: so their names count only as keys, or as values of the keys for types.
 func mediaTokens(body []byte) (tokens int64) {
+	key := "" // the last one, plain
 	for {
 		from := bytes.IndexByte(body, '"')
 		if from < 0 {
@@ -141,10 +144,16 @@ func mediaTokens(body []byte) (tokens int64) {
 		if end < 0 {
 			return min(tokens, maxInput)
 		}
-		switch begin := beginning(body[:end]); {
+		begin := beginning(body[:end])
+		isKey := bytes.HasPrefix(bytes.TrimLeft(body[end+1:], " \t\r\n"), []byte(":"))
+		if isKey {
+			key = strings.ReplaceAll(begin, "_", "")
+		}
+		switch {
 		case strings.HasPrefix(begin, "image/") && end <= maxBeginning, strings.HasPrefix(begin, "data:image/"):
 			tokens += imageTokens
-		case strings.HasPrefix(begin, "application/pdf") && end <= maxBeginning, strings.ReplaceAll(begin, "_", "") == "filedata":
+		case strings.HasPrefix(begin, "application/pdf") && end <= maxBeginning && slices.Contains([]string{"mediatype", "mimetype", "format"}, key),
+			isKey && key == "filedata":
 			return maxInput
 		}
 		body = body[end+1:]

@@ -51,6 +51,8 @@ func TestAskedMedia(t *testing.T) {
 		`{"input":[{"content":[{"image_url":"\u0064ata:image\/png;base64,` + long + `\n"}]}]}`:                                                           imageTokens,
 		`{"messages":[{"content":"an image/png \" \\\" image/png data:image/png application/pdf"}],"image":"file"}`:                                      0,
 		`{"messages":[{"content":[{"source":{"media_type":"application\/pdf","data":"x"}}]}]}`:                                                           maxInput,
+		`{"messages":[{"content":[{"type":"tool_use","input":{"pattern":"application/pdf","query":"file_data"}}]}]}`:                                     0,
+		`{"contents":[{"inlineData":{"mimeType" : "application/pdf"}}]}`:                                                                                 maxInput,
 		`{"input":[{"type":"input_file","File_Data":"x"}]}`:                                                                                              maxInput,
 		`{"input":"` + strings.Repeat(`","image/png`, 1000) + `"}`:                                                                                       maxInput,
 	} {
