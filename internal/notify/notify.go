@@ -146,12 +146,15 @@ func New(c Config) *Notifier {
 func (n *Notifier) send(ctx context.Context, l *lane) {
 	for {
 		closed := n.isClosed() // no message is added after that
-		n.sendUnstored(ctx, l)
+		n.sendUnstored(ctx, l, closed)
 		n.sendDue(ctx, l, closed)
 		if closed || ctx.Err() != nil {
 			return
 		}
 		next := lookTime
+		if len(l.unstored) > 0 {
+			next = 0
+		}
 		for _, t := range l.deliveries {
 			next = min(next, time.Until(t.due))
 		}
@@ -169,9 +172,10 @@ func (n *Notifier) isClosed() bool {
 	return n.closed
 }
 
-// sendUnstored tries each message that could not be stored, once.
-func (n *Notifier) sendUnstored(ctx context.Context, l *lane) {
-	for len(l.unstored) > 0 {
+// sendUnstored tries the oldest message that could not be stored, once, and with all every one. A channel that hangs would otherwise
+// keep those that are stored for long.
+func (n *Notifier) sendUnstored(ctx context.Context, l *lane, all bool) {
+	for more := true; more && len(l.unstored) > 0; more = all {
 		m := <-l.unstored
 		if err := l.deliver(ctx, m); err != nil {
 			n.dropped(l, m, err)
