@@ -131,7 +131,7 @@ func (s *serving) run() error {
 	}
 	for _, host := range s.hosts {
 		if host == "" || strings.ContainsAny(host, "/ ") || strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return exit.Usagef("--listen-host: %q is not the name of a host; give it without https:// and port", host)
+			return exit.Usagef("--listen-host: %q is not the name of a host; give it without https://, port and brackets", host)
 		}
 	}
 	if s.joined, err = join(s.cmd.Context(), s.App, s.fleet, s.log); err != nil {
