@@ -45,7 +45,7 @@ func TestExecuted(t *testing.T) {
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	const deep = 200_000
-	for _, text := range []string{strings.Repeat("(", deep) + strings.Repeat("cat f)|sh|", deep), strings.Repeat("cat f|sh|", deep), strings.Repeat("$(", deep)} {
+	for _, text := range []string{strings.Repeat("(", deep) + strings.Repeat("cat f)|sh|", deep), strings.Repeat("cat f|sh|", deep), strings.Repeat("$(", deep), strings.Repeat("do\n", deep) + strings.Repeat("read a\n$a\n", deep)} {
 		if n := len(commands(text, []string{"sh"})); n < deep {
 			t.Errorf("%d commands", n)
 		}

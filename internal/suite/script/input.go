@@ -11,7 +11,8 @@ import (
 type inputs struct {
 	named map[string][]input
 	open  []input // their commands have not ended
-	loops []bool  // for each present loop whether it runs a value
+	loops int     // the number of present loops
+	runs  int     // how many of these, the outer ones, run a value
 }
 
 // input has the commands that give variables their values.
@@ -46,16 +47,14 @@ var (
 func (s *scanner) read(text string, words []string, at int) {
 	i, level := &s.inputs, len(s.groups)
 	if fields := strings.Fields(text); len(fields) > 0 && fields[0] == "do" {
-		i.loops = append(i.loops, false)
+		i.loops++
 	}
 	before, _, uses := strings.Cut(text, "$")
 	if first := withoutKeywords(command{text: before}.words()); uses && (len(first) == 0 || runsText(first[0]) || lacksScript(first, s.interpreters)) {
 		for _, match := range variable().FindAllStringSubmatch(text, -1) {
 			for _, in := range i.named[match[1]] {
 				s.mark(in.from, in.to)
-				for n := range i.loops {
-					i.loops[n] = true
-				}
+				i.runs = i.loops
 			}
 			delete(i.named, match[1])
 		}
@@ -71,10 +70,11 @@ func (s *scanner) read(text string, words []string, at int) {
 		i.open = append(i.open, input{names: words[1:2], from: at + 1, level: level})
 	case len(words) > 0 && slices.Contains([]string{"read", "mapfile", "readarray"}, words[0]):
 		i.add(input{names: words[1:], from: s.top().pipe, to: at + 1})
-	case len(words) > 0 && words[0] == "done" && len(i.loops) > 0:
-		if i.loops[len(i.loops)-1] {
+	case len(words) > 0 && words[0] == "done" && i.loops > 0:
+		if i.runs == i.loops {
 			s.mark(at, at+1)
 		}
-		i.loops = i.loops[:len(i.loops)-1]
+		i.loops--
+		i.runs = min(i.runs, i.loops)
 	}
 }
