@@ -491,16 +491,3 @@ func fill(v reflect.Value, text string) {
 		}
 	}
 }
-
-func TestLastBytes(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		s    string
-		n    int
-		want string
-	}{{"abc", 3, "abc"}, {"abc", 2, "bc"}, {"a☃b", 3, "b"}, {"", 5, ""}, {"☃", 0, ""}} {
-		if got := report.LastBytes(c.s, c.n); got != c.want {
-			t.Errorf("last %d of %q: %q", c.n, c.s, got)
-		}
-	}
-}

@@ -17,3 +17,16 @@ func TestRounded(t *testing.T) {
 		}
 	}
 }
+
+func TestLastBytes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abc", 2, "bc"}, {"a☃b", 3, "b"}, {"", 5, ""}, {"☃", 0, ""}} {
+		if got := LastBytes(c.s, c.n); got != c.want {
+			t.Errorf("last %d of %q: %q", c.n, c.s, got)
+		}
+	}
+}
