@@ -11,8 +11,8 @@ import (
 func python() Ecosystem {
 	return Ecosystem{
 		Name: "python",
-		Markers: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "tox.ini", "noxfile.py",
-			"uv.lock", "poetry.lock", "manage.py", "environment.yml"},
+		Markers: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "tox.ini", "noxfile.py", "uv.lock",
+			"poetry.lock", "manage.py", "environment.yml"},
 		Tools: pythonTools(),
 		Asked: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"},
 		Registries: []Registry{
@@ -49,10 +49,8 @@ func python() Ecosystem {
 		},
 		Interpreters: []string{"python", "python3", "pypy3"},
 		Shadows: Shadows{
-			Ending:   ".py",
-			Test:     strings.Fields(pythonTest),
-			Standard: strings.Fields(pythonStandard),
-			Roots:    []string{"src", "lib", "test", "tests"},
+			Ending: ".py", Test: strings.Fields(pythonTest), Standard: strings.Fields(pythonStandard),
+			Roots: []string{"src", "lib", "test", "tests"},
 		},
 		Imports: Imports{
 			Read: pythonImports, Endings: []string{".py", ".so", ".pyc", ".pyd"}, Index: "__init__",
