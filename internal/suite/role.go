@@ -85,7 +85,8 @@ func configures(file string, all []ecosystem.Ecosystem) bool {
 // word for settings in its name.
 func settings(file string, programs map[string]bool) bool {
 	folder, base := path.Split(file)
-	if folder != "" && folder != ".config/" || match.Any(documents(), file) || path.Ext(base) == ".svg" || programs[base] {
+	page := slices.Contains([]string{".svg", ".css", ".html", ".sql"}, path.Ext(base))
+	if folder != "" && folder != ".config/" || match.Any(documents(), file) || page || programs[base] {
 		return false
 	}
 	name := strings.TrimSuffix(base, path.Ext(base))

@@ -93,6 +93,7 @@ func TestSettingsOfPrograms(t *testing.T) {
 		"prove -l t": {".prove.yml", "prover.txt lib/prove.toml proverb.yml"}, "FOO=1 zorp -x": {"zorp.toml .zorprc zorp.config.py .config/zorp.toml", "zorp zorp.py zorp.md zorp.svg a/zorp.toml"},
 		"npx wtr && quux3 t":     {".quux quux.json quux-ci.yml quuxfile.js Quuxfile", "quux.js quuxes.txt"},
 		"cd a; cargo deny check": {"deny.toml .deny.x", "check.toml denied.txt"}, "lua x.lua": {".luarc", "calc.lua test.lua"},
+		"make app && zork -k login": {"zork.toml", "app.json login.json"}, "cd web && zork": {"zork.toml", "web.json zork.css zork.sql"},
 		"make test build": {"", "test.txt build.json"}, "grep zork x": {"", "zork.txt"}, "./zork x": {"", "zork.txt"},
 	} {
 		roleOf := func(file string) ecosystem.Role {

@@ -139,7 +139,7 @@ func endings() []string {
 }
 
 // Names returns the plain words of the lines, without their digits: the names of programs, and of what they run. What only
-// reads files, and common words for tasks do not count.
+// reads files, common words for tasks, targets of build tools, folders and choices of tests do not count.
 func (p Programs) Names(lines []string) map[string]bool {
 	names := map[string]bool{}
 	for _, line := range lines {
@@ -148,8 +148,9 @@ func (p Programs) Names(lines []string) map[string]bool {
 			if onlyReads(words) {
 				continue
 			}
-			for _, word := range words {
-				if strings.ContainsAny(word, "/.") || strings.HasPrefix(word, "-") {
+			for i, word := range words {
+				argument := i > 0 && (p.Runners[words[0]] != nil || words[i-1] == "-k" || slices.Contains(changesFolder(), words[i-1]))
+				if argument || strings.ContainsAny(word, "/.") || strings.HasPrefix(word, "-") {
 					continue
 				}
 				for _, part := range NameParts(word) {
