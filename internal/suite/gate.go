@@ -28,7 +28,12 @@ var programs = sync.OnceValue(func() script.Programs {
 // read, directly or indirectly, as far as their texts show. list returns the files of the repository. read returns the
 // content of a file and whether it exists.
 func Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
-	return programs().Follow(gate, list, read)
+	p, role := programs(), roles(nil)
+	p.Tests = func(file string) bool {
+		r, _ := role(file)
+		return r == ecosystem.Test
+	}
+	return p.Follow(gate, list, read)
 }
 
 // Reached returns a function that reports whether lines, such as those of [Follow], run or read a file: they name it, a pattern that

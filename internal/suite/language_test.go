@@ -41,10 +41,13 @@ func TestFollowLanguages(t *testing.T) {
 // What looks like a shell's words in another language, and imports of the code under test, lead nowhere.
 func TestFollowNoCode(t *testing.T) {
 	t.Parallel()
-	files := []string{"README.md", "lib/a.rb", "lib/A.pm", "src/a.ts", "a.txt"}
+	files := []string{"README.md", "lib/a.rb", "lib/A.pm", "src/a.ts", "a.txt", "app.js", "shop.rb", "shop.py", "app/models.py"}
 	for script, text := range map[string]string{
 		"Rakefile": "x = ([\"-v\"] * 2)\ntext = \"a.txt\"\neach { |f| sh }\n", "x.rb": "require_relative 'lib/a'\na = %w[README.md a.txt] | sh\n",
 		"x.js": "/**\n * exec **\n */\nexec('*.txt', time *.md)\n", "Makefile.PL": "VERSION_FROM => 'lib/A.pm', x([A-Z]*)\n", "t/x.t": "#!/usr/bin/perl\nuse lib 'lib'; use A;\n", "x.mjs": "import a from './src/b'\nconst b = `cat a.txt`\n",
+
+		"test/app.test.js": "import app from '../app.js'\nconst a = require('../app')\n", "test/a_test.rb": "require_relative '../shop'\n",
+		"tests/test_app.py": "from app.models import X\nimport shop\n", "check.mjs": "/**\n * Checks things.\n */\nrun('sub/*/a')\n",
 	} {
 		lines := suite.Follow([]string{"./" + script}, func() []string { return files }, func(file string) ([]byte, bool) {
 			return []byte(text), file == script || slices.Contains(files, file)

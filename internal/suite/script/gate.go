@@ -20,6 +20,8 @@ type Programs struct {
 	Interpreters []string
 	// Runners maps programs to the files that tell them what to run: npm reads package.json.
 	Runners map[string][]string
+	// Tests reports whether a file is a test, for Follow. What a test imports is mostly the code under test.
+	Tests func(file string) bool
 }
 
 // Named is the reason why a file, or a pattern of files, is part of the gate.
@@ -202,6 +204,9 @@ func (p Programs) calls(from, text string) (found []call) {
 		if !IsPattern(word) || shell && strings.Trim(word, "*?.[]/") != "" {
 			add(word, true)
 		}
+	}
+	if !shell && p.Tests(from) {
+		return found
 	}
 	for _, file := range modules(folder, text) {
 		if file != "" && !strings.HasPrefix(file, "..") {
